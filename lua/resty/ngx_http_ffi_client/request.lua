@@ -1,0 +1,389 @@
+-- Fills the one nhfc_call of this VM from Lua values. Types are converted here, meaning is checked
+-- in Rust (tokens, control characters, lengths), so that no other caller can get round it.
+--
+-- The struct is shared by every request of the worker: a caller reads everything it needs out of
+-- its tables first (a metamethod may yield), then calls the functions below and the nhfc_ function
+-- with nothing in between that runs other Lua code.
+
+local ffi = require "ffi"
+local cdef = require "resty.ngx_http_ffi_client.cdef"
+
+local abs = math.abs
+local byte = string.byte
+local ceil = math.ceil
+local concat = table.concat
+local encode_args = ngx.encode_args
+local ffi_copy = ffi.copy
+local ffi_new = ffi.new
+local ffi_sizeof = ffi.sizeof
+local find = string.find
+local floor = math.floor
+local format = string.format
+local lower = string.lower
+local next = next
+local pcall = pcall
+local rawget = rawget
+local sub = string.sub
+local tonumber = tonumber
+local tostring = tostring
+local type = type
+
+local INT_MAX = cdef.INT_MAX
+
+-- More header lines than servers accept: only a bound for the array below, which doubles.
+local MAX_LINES = 1024
+
+
+local _M = {}
+
+local call = ffi_new("nhfc_call")
+_M.call = call
+
+-- Interior references: call.host.p would make a new cdata for "call.host" each time it is
+-- interpreted.
+local c_scheme, c_host, c_pool = call.scheme, call.host, call.pool
+local c_method, c_path, c_query, c_body = call.method, call.path, call.query, call.body
+
+local capacity = 32
+local fields = ffi_new("nhfc_field[?]", capacity)
+
+-- C sees bare pointers, the collector does not see them: whatever they point into is held here
+-- until the call has returned. The array part holds the texts made from numbers.
+local anchor = {}
+
+
+local function put(str, value)
+    str.p = value
+    str.n = #value
+end
+
+
+-- A time in ms as Rust takes it: 0 for "the default in force" (nil, 0, and all that is no time).
+local function milliseconds(value)
+    value = tonumber(value)
+    if not value or not (value > 0) then
+        return 0
+    end
+    return value < INT_MAX and ceil(value) or INT_MAX
+end
+_M.milliseconds = milliseconds
+
+
+-- An idle time in ms: -1 for the default, 0 for "never expires", which must be asked for exactly.
+function _M.idle(value)
+    if value == 0 then
+        return 0
+    end
+    value = milliseconds(value)
+    return value > 0 and value or -1
+end
+
+
+-- A pool size: 0 for the default.
+function _M.size(value)
+    value = type(value) == "number" and value >= 1 and floor(value) or 0
+    return value < INT_MAX and value or INT_MAX
+end
+
+
+-- The name of a pool as a string, or nil for "by origin".
+function _M.pool_name(value)
+    if type(value) == "number" then
+        return tostring(value)
+    end
+    return type(value) == "string" and value or nil
+end
+
+
+-- Scheme, host and port as they go to Rust, or nil, err.
+function _M.target(scheme, host, port)
+    if scheme == nil then
+        scheme = "http"
+    elseif type(scheme) ~= "string" then
+        return nil, "scheme must be a string, not " .. type(scheme)
+    elseif scheme ~= "http" and scheme ~= "https" then
+        scheme = lower(scheme)
+    end
+
+    if type(host) ~= "string" then
+        return nil, "host must be a string, not " .. type(host)
+    end
+    if byte(host, 1) == 117 and sub(host, 1, 5) == "unix:" then
+        return nil, "unix domain sockets are not supported yet"
+    end
+
+    if port == nil then
+        port = scheme == "https" and 443 or 80
+    else
+        local given = port
+        port = tonumber(port)
+        if not port or not (port >= 1 and port <= 65535) or port ~= floor(port) then
+            return nil, "port must be a number from 1 to 65535, not "
+                        .. (type(given) == "number" and given or type(given))
+        end
+    end
+
+    return scheme, host, port
+end
+
+
+function _M.put_target(scheme, host, port, pool, pool_size)
+    anchor.host, anchor.scheme, anchor.pool = host, scheme, pool
+    put(c_scheme, scheme)
+    put(c_host, host)
+    if pool then
+        put(c_pool, pool)
+    else
+        c_pool.p = nil
+        c_pool.n = 0
+    end
+    call.port = port
+    call.pool_size = pool_size
+end
+
+
+function _M.put_times(connect, send, read, total)
+    call.connect_ms = connect
+    call.send_ms = send
+    call.read_ms = read
+    call.total_ms = total
+end
+
+
+-- Plain digits for whole numbers that "%.14g" would write with an exponent: microsecond stamps,
+-- ids.
+local function number_text(value)
+    if abs(value) >= 1e14 and abs(value) < 2 ^ 53 and value == floor(value) then
+        return format("%.0f", value)
+    end
+    return tostring(value)
+end
+
+
+local function grow(n)
+    if n >= MAX_LINES then
+        return false
+    end
+    local larger = ffi_new("nhfc_field[?]", capacity * 2)
+    ffi_copy(larger, fields, ffi_sizeof("nhfc_field") * n)
+    fields, capacity = larger, capacity * 2
+    return true
+end
+
+
+-- Writes line `n`; n + 1, or nil, err.
+local function put_line(n, name, value)
+    local kind = type(value)
+    if kind == "number" then
+        value = number_text(value)
+        anchor[#anchor + 1] = value
+    elseif kind ~= "string" then
+        return nil, "header " .. name .. ": the value must be a string, a number or an array of "
+                    .. "these, not " .. kind
+    end
+
+    if n == capacity and not grow(n) then
+        return nil, "more than " .. MAX_LINES .. " request header lines"
+    end
+
+    local field = fields[n]
+    put(field.name, name)
+    put(field.value, value)
+    return n + 1
+end
+
+
+-- One line for each item (nil is skipped). A table with other keys is a mistake, not an empty list.
+local function put_list(n, name, list)
+    local length = #list
+    if length == 0 and next(list) ~= nil then
+        return nil, "header " .. name .. ": a table of values must be an array"
+    end
+
+    local err
+    for i = 1, length do
+        local value = rawget(list, i)
+        if value ~= nil then
+            n, err = put_line(n, name, value)
+            if not n then
+                return nil, err
+            end
+        end
+    end
+    return n
+end
+
+
+-- `next` and not `pairs`: no metamethod runs while the struct is half filled.
+local function put_headers(headers)
+    local n, err = 0, nil
+
+    if headers ~= nil then
+        if type(headers) ~= "table" then
+            return nil, "headers must be a table, not " .. type(headers)
+        end
+
+        anchor.headers = headers
+        for name, value in next, headers, nil do
+            if type(name) ~= "string" then
+                return nil, "header names must be strings, not " .. type(name)
+            end
+            if type(value) == "table" then
+                n, err = put_list(n, name, value)
+            else
+                n, err = put_line(n, name, value)
+            end
+            if not n then
+                return nil, err
+            end
+        end
+    end
+
+    call.fields = fields
+    call.nfields = n
+    return true
+end
+
+
+-- The body as a string; false when there is none; nil, err.
+local function body_text(body)
+    local kind = type(body)
+    if kind == "string" then
+        return body
+    elseif kind == "nil" then
+        return false
+    elseif kind == "number" then
+        return number_text(body)
+    elseif kind == "function" then
+        return nil, "a request body that is an iterator is not supported yet"
+    elseif kind ~= "table" then
+        return nil, "the request body must be a string, a number or an array of these, not " .. kind
+    end
+
+    local parts, length = {}, #body
+    if length == 0 and next(body) ~= nil then
+        return nil, "a request body table must be an array"
+    end
+    for i = 1, length do
+        local part = rawget(body, i)
+        if type(part) == "number" then
+            part = number_text(part)
+        elseif type(part) ~= "string" then
+            return nil, "a request body array holds strings and numbers, not " .. type(part)
+        end
+        parts[i] = part
+    end
+    return concat(parts)
+end
+
+
+-- The query without its "?", "" when there is none; or nil, err.
+local function query_text(query)
+    local kind = type(query)
+    if kind == "nil" then
+        return ""
+    elseif kind == "table" then
+        local ok, text = pcall(encode_args, query)
+        if not ok then
+            return nil, "query: " .. text
+        end
+        return text
+    elseif kind == "number" then
+        return number_text(query)
+    elseif kind ~= "string" then
+        return nil, "query must be a string or a table, not " .. kind
+    end
+
+    if byte(query, 1) == 63 then                         -- "?"
+        query = sub(query, 2)
+    end
+    return query
+end
+
+
+-- Path and query as they go on the wire: no fragment (RFC 9112, 3.2.1), one "?"; or nil, err.
+local function path_and_query(path, query)
+    if path == nil then
+        path = "/"
+    elseif type(path) ~= "string" then
+        return nil, "path must be a string, not " .. type(path)
+    end
+
+    local err
+    query, err = query_text(query)
+    if not query then
+        return nil, err
+    end
+
+    local hash = find(path, "#", 1, true)
+    if hash then
+        path = sub(path, 1, hash - 1)
+    end
+
+    local first = byte(path, 1)
+    if not first or first == 63 then                     -- "" or "?…"
+        path = "/" .. path
+    end
+
+    if query ~= "" then
+        hash = find(query, "#", 1, true)
+        if hash then
+            query = sub(query, 1, hash - 1)
+        end
+        if query ~= "" and find(path, "?", 1, true) then
+            path, query = path .. "&" .. query, ""
+        end
+    end
+    return path, query
+end
+
+
+-- What both entry points send. true, or nil, err.
+function _M.put_message(method, path, query, headers, body)
+    if method == nil then
+        method = "GET"
+    elseif type(method) ~= "string" then
+        return nil, "method must be a string, not " .. type(method)
+    end
+
+    local err
+    path, query = path_and_query(path, query)
+    if not path then
+        return nil, query
+    end
+
+    body, err = body_text(body)
+    if body == nil then
+        return nil, err
+    end
+
+    local ok
+    ok, err = put_headers(headers)
+    if not ok then
+        return nil, err
+    end
+
+    anchor.method, anchor.path, anchor.query, anchor.body = method, path, query, body
+    put(c_method, method)
+    put(c_path, path)
+    put(c_query, query)
+    if body then
+        put(c_body, body)
+    else
+        c_body.p = nil
+        c_body.n = 0
+    end
+    return true
+end
+
+
+-- Lets go of what may be large. Called when the nhfc_ function has returned.
+function _M.release()
+    anchor.headers, anchor.body = nil, nil
+    for i = #anchor, 1, -1 do
+        anchor[i] = nil
+    end
+end
+
+
+return _M

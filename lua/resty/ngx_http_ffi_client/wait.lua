@@ -1,0 +1,141 @@
+-- Where a call may run, and how its light thread waits for Rust: on a semaphore of ngx_lua that
+-- Rust owns and posts to. The result struct of this VM lives here too.
+
+local bit = require "bit"
+local ffi = require "ffi"
+local cdef = require "resty.ngx_http_ffi_client.cdef"
+
+local C = ffi.C
+local band = bit.band
+local ffi_new = ffi.new
+local ffi_str = ffi.string
+local load = cdef.load
+
+local AGAIN = cdef.AGAIN
+local ERROR = cdef.ERROR
+local OK = cdef.OK
+local ERR_SIZE = 256
+
+
+local _M = {}
+
+-- These two declare ngx_http_lua_ffi_get_phase and ngx_http_lua_ffi_sema_wait.
+require "resty.core.phase"
+require "ngx.semaphore"
+
+local get_request = require("resty.core.base").get_request
+local co_yield = coroutine._yield       -- ngx_lua's own, which reaches the scheduler
+
+local result = ffi_new("nhfc_result")
+_M.result = result
+
+local err_text = ffi_new("unsigned char[?]", ERR_SIZE)
+local err_size = ffi_new("size_t[1]")
+local phase_err = ffi_new("char *[1]")
+
+-- The phases as ngx_lua numbers them, and those in which it lets a light thread wait.
+local PHASES = {
+    [0x0001] = "set_by_lua*", [0x0002] = "rewrite_by_lua*", [0x0004] = "access_by_lua*",
+    [0x0008] = "content_by_lua*", [0x0010] = "log_by_lua*", [0x0020] = "header_filter_by_lua*",
+    [0x0040] = "body_filter_by_lua*", [0x0080] = "ngx.timer", [0x0100] = "init_worker_by_lua*",
+    [0x0200] = "balancer_by_lua*", [0x0400] = "ssl_certificate_by_lua*",
+    [0x0800] = "ssl_session_store_by_lua*", [0x1000] = "ssl_session_fetch_by_lua*",
+    [0x2000] = "exit_worker_by_lua*", [0x4000] = "ssl_client_hello_by_lua*",
+    [0x8000] = "server_rewrite_by_lua*",
+}
+local YIELDABLE = 0x0002 + 0x0004 + 0x0008 + 0x0080 + 0x0400 + 0x1000 + 0x4000 + 0x8000
+
+
+-- The request this code runs for, in any phase: for calls that never wait. Or nil, err.
+function _M.here()
+    local r = get_request()
+    if not r then
+        return nil, "no request: API disabled in the context of init_by_lua*"
+    end
+    return r
+end
+
+
+-- The request, where the nginx module is there and the phase can wait; or nil, err.
+function _M.enter()
+    local ok, err = load()
+    if not ok then
+        return nil, err
+    end
+
+    local r = get_request()
+    if not r then
+        return nil, "no request: API disabled in the context of init_by_lua*"
+    end
+
+    local phase = C.ngx_http_lua_ffi_get_phase(r, phase_err)
+    if phase < 0 or band(phase, YIELDABLE) == 0 then
+        -- Worded as ngx_lua words it for cosockets.
+        return nil, "API disabled in the context of " .. (PHASES[phase] or "an unknown phase")
+    end
+    return r
+end
+
+
+-- Waits until Rust posts. 2147483647 ms is "for ever": Rust keeps the timeouts. true, or nil, err
+-- when waiting was not possible.
+local function sleep(r)
+    err_size[0] = ERR_SIZE
+    local rc = C.ngx_http_lua_ffi_sema_wait(r, result.sema, 2147483647, err_text, err_size)
+    if rc == AGAIN then
+        co_yield()
+        return true
+    end
+    if rc == OK then                    -- posted between our call and this one
+        return true
+    end
+    return nil, rc == ERROR and ffi_str(err_text, err_size[0]) or "waiting failed"
+end
+_M.sleep = sleep
+
+
+function _M.error_text()
+    return ffi_str(result.error.p, result.error.n)
+end
+
+
+-- Carries what nhfc_fetch, nhfc_connect or nhfc_request began to its end; `rc` is what that call
+-- returned. OK, or ERROR and the text.
+--
+-- `owner` is the client object that holds the handle, if any: it gets the new handle before this
+-- thread waits, so that another thread finds the object busy or can close it, and what it holds is
+-- touched again only where it still is that handle.
+function _M.settle(r, rc, owner)
+    while rc == AGAIN do
+        local id = result.id
+        if owner then
+            owner._nhfc_id, owner._nhfc_waiting = id, id
+        end
+
+        local ok, err = sleep(r)
+
+        if owner and owner._nhfc_waiting == id then
+            owner._nhfc_waiting = nil
+        end
+        if not ok then
+            C.nhfc_cancel(r, id)
+            if owner and owner._nhfc_id == id then
+                owner._nhfc_id = nil
+            end
+            return ERROR, err
+        end
+
+        rc = C.nhfc_collect(r, id, result)
+        if owner and owner._nhfc_id == id and result.id ~= id then
+            owner._nhfc_id = result.id ~= 0 and result.id or nil
+        end
+    end
+
+    if rc ~= OK then
+        return ERROR, _M.error_text()
+    end
+    return OK
+end
+
+
+return _M

@@ -1,0 +1,284 @@
+//! One connection: its table, its states (one file each), and what all of them share.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::net::SocketAddr;
+
+use super::deadlines::Due;
+use super::error::{self, Error, Kind, ResolveError, SocketError, TlsError};
+use super::event::{Effect, Interest};
+use super::exchange::{self, Facts};
+use super::out::{Out, Post};
+use super::pool::Shelf;
+use super::{Id, Key};
+use crate::http::body::Body;
+use crate::http::fault::Fault;
+use crate::http::framing::{Asked, NotReused, Verdict};
+use crate::http::head::{Head as ResponseHead, Section};
+use crate::http::parser::Parser;
+use crate::time::{Duration, Instant};
+
+mod closed;
+mod connecting;
+mod events;
+mod handshaking;
+mod held;
+mod parse;
+mod pooled;
+mod reading_body;
+mod reading_head;
+mod resolving;
+pub(crate) mod table;
+mod tunnelling;
+mod writing;
+
+pub(crate) use closed::{Cause, Closed};
+pub(crate) use connecting::Connecting;
+pub(crate) use events::*;
+pub(crate) use handshaking::Handshaking;
+pub(crate) use held::Held;
+pub(crate) use pooled::Pooled;
+pub(crate) use reading_body::ReadingBody;
+pub(crate) use reading_head::ReadingHead;
+pub(crate) use resolving::Resolving;
+pub(crate) use table::{Always, Event, On, State, Step};
+pub(crate) use tunnelling::Tunnelling;
+pub(crate) use writing::Writing;
+
+/// What stays the same over a connection's life, beside its state.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) key: Key,
+    /// For traces: counted from the engine's first connection.
+    pub(crate) serial: u32,
+    /// Whom it talks to.
+    pub(crate) shelf: Shelf,
+    /// TLS stands between TCP and the first request.
+    pub(crate) tls: bool,
+    /// CONNECT stands before that.
+    pub(crate) tunnel: bool,
+    /// How many times it was taken from the pool.
+    pub(crate) reused: u32,
+    /// The entry in the deadline heap.
+    pub(crate) armed: Option<Instant>,
+}
+
+/// A connection's place in the slab.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) state: State,
+    pub(crate) link: Link,
+}
+
+/// What a connection does for an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Job {
+    pub(crate) owner: Id,
+    pub(crate) asked: Asked,
+    /// There is a request to send; otherwise the connection is only opened for its owner.
+    pub(crate) request: bool,
+    pub(crate) after: After,
+}
+
+/// What becomes of a clean connection after its exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    Close,
+    Hold,
+    Park { idle: Duration },
+}
+
+/// How far the upload is. HTTP/1.1 is full duplex, so it is data in the reading states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Upload {
+    /// Everything was handed to the socket.
+    Done,
+    /// The first `sent` bytes were.
+    Owed { sent: usize },
+    /// The rest cannot be sent.
+    Lost(SocketError),
+}
+
+/// What a handler may touch: its own link, and the queues.
+pub(crate) struct Cx<'a> {
+    pub(crate) now: Instant,
+    pub(crate) link: &'a mut Link,
+    pub(crate) out: &'a mut Out,
+    /// Why the move was made, for the trace.
+    pub(crate) why: Option<Reason>,
+}
+
+/// Why a move was made, as the trace shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Early { owed: usize },
+    Unsent(SocketError),
+    Closed(Cause),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Early { owed } => write!(f, "early response, {owed} bytes owed"),
+            Reason::Unsent(e) => write!(f, "cannot send: {}", e.text()),
+            Reason::Closed(cause) => f.write_str(cause.text()),
+        }
+    }
+}
+
+impl Cx<'_> {
+    /// Tells the owner something.
+    pub(crate) fn post(&mut self, owner: Id, event: impl Into<exchange::Event>) {
+        self.out.posts.push_back(Post::Exchange(owner, event.into()));
+    }
+
+    /// Gives the driver an order.
+    pub(crate) fn order(&mut self, effect: Effect) {
+        self.out.effects.push_back(effect);
+    }
+
+    /// The connection has begun to want something of its socket.
+    pub(crate) fn drive(&mut self) {
+        let key = self.link.key;
+        self.order(Effect::Drive { key });
+    }
+
+    /// The end of an attempt that never carried a request.
+    pub(crate) fn attempt_failed(&mut self, job: Job, kind: Kind, state: &'static str) -> Closed {
+        let error = Error { kind, state, retry: true };
+        let key = self.link.key;
+        self.post(job.owner, exchange::AttemptFailed { key, error });
+        self.closed(Cause::Failed(kind))
+    }
+
+    /// The end of a connection that carries a request.
+    pub(crate) fn broken(&mut self, job: Job, kind: Kind, state: &'static str, seen: Seen) -> Closed {
+        let error = Error { kind, state, retry: !seen.sent };
+        self.post(job.owner, exchange::Broken { error, answered: seen.answered });
+        self.closed(Cause::Failed(kind))
+    }
+
+    /// The terminal state, with its reason in the trace.
+    pub(crate) fn closed(&mut self, cause: Cause) -> Closed {
+        self.why = Some(Reason::Closed(cause));
+        Closed { cause }
+    }
+
+    /// From a ready connection to its first state of use.
+    pub(crate) fn bound(&mut self, job: Job) {
+        let (key, reused) = (self.link.key, self.link.reused);
+        self.post(job.owner, exchange::Bound { key, reused });
+    }
+}
+
+/// How far a request got, which decides whether it may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// A byte of the request was handed to the socket.
+    pub(crate) sent: bool,
+    /// A byte of a response came.
+    pub(crate) answered: bool,
+}
+
+/// A connection's exchange as far as the connection's derived views need it.
+pub(crate) type Owner<'a> = Option<&'a Facts>;
+
+impl State {
+    /// Whose connection this is.
+    pub(crate) fn owner(&self) -> Option<Id> {
+        match self {
+            State::Resolving(s) => Some(s.job.owner),
+            State::Connecting(s) => Some(s.job.owner),
+            State::Handshaking(s) => Some(s.job.owner),
+            State::Tunnelling(s) => Some(s.job.owner),
+            State::Writing(s) => Some(s.job.owner),
+            State::ReadingHead(s) => Some(s.job.owner),
+            State::ReadingBody(s) => Some(s.job.owner),
+            State::Held(s) => Some(s.owner),
+            State::Pooled(_) | State::Closed(_) => None,
+        }
+    }
+
+    /// What the state wants of its socket.
+    pub(crate) fn interest(&self, owner: Owner<'_>) -> Interest {
+        match self {
+            State::Resolving(_) | State::Closed(_) => Interest { read: false, write: false },
+            State::Connecting(_) => Interest { read: false, write: true },
+            // Ciphertext is the driver's.
+            State::Handshaking(_) => Interest { read: false, write: false },
+            State::Tunnelling(s) => Interest { read: true, write: s.upload.is_owed() },
+            State::Writing(_) => Interest { read: true, write: true },
+            State::ReadingHead(s) => Interest { read: true, write: s.upload.is_owed() },
+            State::ReadingBody(s) => Interest { read: s.wants_more(owner), write: s.upload.is_owed() },
+            State::Pooled(_) | State::Held(_) => Interest { read: true, write: false },
+        }
+    }
+
+    /// When the state is over if nothing happens, and what that means.
+    pub(crate) fn deadline(&self, owner: Owner<'_>) -> Option<(Instant, Due)> {
+        match self {
+            State::Resolving(s) => s.deadline(),
+            State::Connecting(s) => s.deadline(),
+            State::Handshaking(s) => s.deadline(),
+            State::Tunnelling(s) => s.deadline(),
+            State::Writing(s) => s.deadline(owner),
+            State::ReadingHead(s) => s.deadline(owner),
+            State::ReadingBody(s) => s.deadline(owner),
+            State::Pooled(s) => s.deadline(),
+            State::Held(_) | State::Closed(_) => None,
+        }
+    }
+
+    /// How many bytes of the owner's request (or CONNECT) were handed to the socket, while some are owed.
+    pub(crate) fn owed_from(&self) -> Option<usize> {
+        match self {
+            State::Writing(s) => Some(s.sent),
+            State::Tunnelling(Tunnelling { upload: Upload::Owed { sent }, .. })
+            | State::ReadingHead(ReadingHead { upload: Upload::Owed { sent }, .. })
+            | State::ReadingBody(ReadingBody { upload: Upload::Owed { sent }, .. }) => Some(*sent),
+            State::Resolving(_)
+            | State::Connecting(_)
+            | State::Handshaking(_)
+            | State::Tunnelling(_)
+            | State::ReadingHead(_)
+            | State::ReadingBody(_)
+            | State::Pooled(_)
+            | State::Held(_)
+            | State::Closed(_) => None,
+        }
+    }
+
+    /// Counts bytes handed to the socket. Not an event: only the last byte is.
+    pub(crate) fn progress(&mut self, n: usize, now: Instant) {
+        let (sent, since) = match self {
+            State::Writing(s) => (&mut s.sent, Some(&mut s.since)),
+            State::Tunnelling(Tunnelling { upload: Upload::Owed { sent }, .. }) => (sent, None),
+            State::ReadingHead(ReadingHead { upload: Upload::Owed { sent }, since, .. })
+            | State::ReadingBody(ReadingBody { upload: Upload::Owed { sent }, since, .. }) => (sent, Some(since)),
+            State::Resolving(_)
+            | State::Connecting(_)
+            | State::Handshaking(_)
+            | State::Tunnelling(_)
+            | State::ReadingHead(_)
+            | State::ReadingBody(_)
+            | State::Pooled(_)
+            | State::Held(_)
+            | State::Closed(_) => return,
+        };
+        *sent += n;
+        if let Some(since) = since {
+            *since = now;
+        }
+    }
+}
+
+impl Upload {
+    pub(crate) fn is_owed(self) -> bool {
+        matches!(self, Upload::Owed { .. })
+    }
+
+    /// Whether any byte of the request left.
+    pub(crate) fn any_sent(self) -> bool {
+        !matches!(self, Upload::Owed { sent: 0 })
+    }
+}

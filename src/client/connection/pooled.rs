@@ -1,0 +1,44 @@
+use super::*;
+
+/// Idle in the pool, owned by nobody. Ended by an exchange that takes it, by anything the peer
+/// does, by the pool's size, or by its idle time.
+#[derive(Debug)]
+pub(crate) struct Pooled {
+    /// `None`: never expires on its own.
+    pub(crate) until: Option<Instant>,
+}
+
+impl On<Claimed> for Pooled {
+    fn on(self, event: Claimed, cx: &mut Cx<'_>) -> Step<Self, Claimed> {
+        cx.link.reused += 1;
+        cx.bound(event.job);
+        match event.job.request {
+            true => Step::to(Writing::begin(event.job, cx)),
+            false => Step::to(Held { owner: event.job.owner }),
+        }
+    }
+}
+
+impl On<Evicted> for Pooled {
+    fn on(self, _: Evicted, cx: &mut Cx<'_>) -> Step<Self, Evicted> {
+        Step::to(cx.closed(Cause::Evicted))
+    }
+}
+
+impl On<Unsolicited> for Pooled {
+    fn on(self, _: Unsolicited, cx: &mut Cx<'_>) -> Step<Self, Unsolicited> {
+        Step::to(cx.closed(Cause::Unsolicited))
+    }
+}
+
+impl On<Eof> for Pooled {
+    fn on(self, _: Eof, cx: &mut Cx<'_>) -> Step<Self, Eof> {
+        Step::to(cx.closed(Cause::PeerClosed))
+    }
+}
+
+impl Pooled {
+    pub(crate) fn deadline(&self) -> Option<(Instant, Due)> {
+        self.until.map(|at| (at, Due::Idle))
+    }
+}

@@ -1,0 +1,343 @@
+//! Idle connections: by origin on shelves, by name in groups that size them.
+//!
+//! A *group* is what callers call a pool: it has a size. A *shelf* holds the idle connections of
+//! one origin within a group; only these may stand in for each other. Without a name, an origin
+//! has a group to itself. Keys only: what a pooled connection is, its state says.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use core::hash::{BuildHasher, Hasher};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use slab::Slab;
+
+use super::Key;
+use super::target::{Proxy, Scheme, Target};
+
+/// A shelf's place. Valid while somebody holds it: [`Pool::acquire`] and [`Pool::hold`] count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shelf(u32);
+
+#[derive(Debug)]
+struct ShelfData {
+    group: u32,
+    hash: u64,
+    scheme: Scheme,
+    host: Box<[u8]>,
+    port: u16,
+    proxy: Option<(Box<[u8]>, u16)>,
+    /// Least recently used first.
+    idle: VecDeque<Idle>,
+    /// Connections and exchanges that name this shelf.
+    users: u32,
+}
+
+/// An idle connection and when it was parked, counted in parkings.
+#[derive(Debug, Clone, Copy)]
+struct Idle {
+    key: Key,
+    parked: u64,
+}
+
+#[derive(Debug)]
+struct Group {
+    name: Option<Box<[u8]>>,
+    hash: u64,
+    /// `None` until the first caller that sizes it.
+    size: Option<usize>,
+    idle: usize,
+    shelves: alloc::vec::Vec<u32>,
+}
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    hasher: DefaultHashBuilder,
+    by_origin: HashTable<u32>,
+    by_name: HashTable<u32>,
+    shelves: Slab<ShelfData>,
+    groups: Slab<Group>,
+    default_size: usize,
+    parkings: u64,
+}
+
+/// So many shelves are kept though nobody uses them: a pool keeps its size for the life of the
+/// worker, but the number of origins may be the choice of strangers.
+const SHELVES_KEPT: usize = 4096;
+
+impl Pool {
+    pub(crate) fn new(default_size: usize) -> Pool {
+        Pool {
+            hasher: DefaultHashBuilder::default(),
+            by_origin: HashTable::new(),
+            by_name: HashTable::new(),
+            shelves: Slab::new(),
+            groups: Slab::new(),
+            default_size,
+            parkings: 0,
+        }
+    }
+
+    /// The shelf for a target, made when there is none. The caller must [`Pool::drop_user`] it.
+    pub(crate) fn acquire(&mut self, target: &Target<'_>) -> Shelf {
+        let hash = self.origin_hash(target);
+        let found = self.by_origin.find(hash, |&i| self.matches(i, target)).copied();
+        let index = match found {
+            Some(index) => index,
+            None => self.make_shelf(hash, target),
+        };
+        if let Some(size) = target.pool_size {
+            self.size(Shelf(index), size);
+        }
+        self.hold(Shelf(index));
+        Shelf(index)
+    }
+
+    /// Counts one more user of a shelf.
+    pub(crate) fn hold(&mut self, shelf: Shelf) {
+        self.shelves[shelf.0 as usize].users += 1;
+    }
+
+    /// Counts one user less.
+    pub(crate) fn drop_user(&mut self, shelf: Shelf) {
+        let users = &mut self.shelves[shelf.0 as usize].users;
+        *users = users.saturating_sub(1);
+    }
+
+    /// The first size given to a group stays.
+    pub(crate) fn size(&mut self, shelf: Shelf, size: usize) {
+        let group = self.shelves[shelf.0 as usize].group;
+        self.groups[group as usize].size.get_or_insert(size.max(1));
+    }
+
+    /// The most recently used idle connection, taken off its shelf.
+    pub(crate) fn claim(&mut self, shelf: Shelf) -> Option<Key> {
+        let data = &mut self.shelves[shelf.0 as usize];
+        let idle = data.idle.pop_back()?;
+        self.groups[data.group as usize].idle -= 1;
+        Some(idle.key)
+    }
+
+    /// Puts an idle connection on its shelf. Returns the connection that has to make room.
+    pub(crate) fn park(&mut self, shelf: Shelf, key: Key) -> Option<Key> {
+        self.parkings += 1;
+        let parked = self.parkings;
+        let data = &mut self.shelves[shelf.0 as usize];
+        let group = data.group;
+        let size = *self.groups[group as usize].size.get_or_insert(self.default_size);
+        let evicted = if self.groups[group as usize].idle >= size { self.evict(group) } else { None };
+        self.shelves[shelf.0 as usize].idle.push_back(Idle { key, parked });
+        self.groups[group as usize].idle += 1;
+        evicted
+    }
+
+    /// Takes one particular connection off its shelf; `false` when it is not there.
+    pub(crate) fn remove(&mut self, shelf: Shelf, key: Key) -> bool {
+        let data = &mut self.shelves[shelf.0 as usize];
+        // The oldest expire first and the newest are claimed first: both ends are near.
+        let Some(at) = data.idle.iter().position(|idle| idle.key == key) else { return false };
+        data.idle.remove(at);
+        self.groups[data.group as usize].idle -= 1;
+        true
+    }
+
+    /// Takes off the least recently used connection of a group.
+    fn evict(&mut self, group: u32) -> Option<Key> {
+        let shelves = &self.groups[group as usize].shelves;
+        let oldest = *shelves.iter().min_by_key(|&&s| {
+            self.shelves[s as usize].idle.front().map_or(u64::MAX, |idle| idle.parked)
+        })?;
+        let idle = self.shelves[oldest as usize].idle.pop_front()?;
+        self.groups[group as usize].idle -= 1;
+        Some(idle.key)
+    }
+
+    /// Whom the shelf's connections talk to: the host to resolve, and its port.
+    pub(crate) fn peer(&self, shelf: Shelf) -> (&[u8], u16) {
+        let data = &self.shelves[shelf.0 as usize];
+        match &data.proxy {
+            Some((host, port)) => (host, *port),
+            None => (&data.host, data.port),
+        }
+    }
+
+    /// The target the shelf stands for, without the group's name.
+    pub(crate) fn target(&self, shelf: Shelf) -> Target<'_> {
+        let data = &self.shelves[shelf.0 as usize];
+        Target {
+            scheme: data.scheme,
+            host: &data.host,
+            port: data.port,
+            proxy: data.proxy.as_ref().map(|(host, port)| Proxy { host, port: *port }),
+            pool: None,
+            pool_size: None,
+        }
+    }
+
+    /// How many connections are idle.
+    pub(crate) fn idle(&self) -> usize {
+        self.groups.iter().map(|(_, g)| g.idle).sum()
+    }
+
+    fn origin_hash(&self, target: &Target<'_>) -> u64 {
+        let mut h = self.hasher.build_hasher();
+        put_name(&mut h, target.host);
+        h.write_u32(u32::from(target.port) << 1 | u32::from(target.scheme == Scheme::Https));
+        if let Some(proxy) = target.proxy {
+            put_name(&mut h, proxy.host);
+            h.write_u16(proxy.port);
+        }
+        if let Some(pool) = target.pool {
+            h.write(pool);
+        }
+        h.finish()
+    }
+
+    fn matches(&self, index: u32, target: &Target<'_>) -> bool {
+        let data = &self.shelves[index as usize];
+        data.port == target.port
+            && data.scheme == target.scheme
+            && data.host.eq_ignore_ascii_case(target.host)
+            && self.groups[data.group as usize].name.as_deref() == target.pool
+            && match (&data.proxy, &target.proxy) {
+                (None, None) => true,
+                (Some((host, port)), Some(proxy)) => *port == proxy.port && host.eq_ignore_ascii_case(proxy.host),
+                _ => false,
+            }
+    }
+
+    fn make_shelf(&mut self, hash: u64, target: &Target<'_>) -> u32 {
+        if self.shelves.len() >= SHELVES_KEPT {
+            self.forget_unused();
+        }
+        let group = self.group(target.pool);
+        let index = self.shelves.insert(ShelfData {
+            group,
+            hash,
+            scheme: target.scheme,
+            host: target.host.into(),
+            port: target.port,
+            proxy: target.proxy.map(|p| (p.host.into(), p.port)),
+            idle: VecDeque::new(),
+            users: 0,
+        }) as u32;
+        self.groups[group as usize].shelves.push(index);
+        let shelves = &self.shelves;
+        self.by_origin.insert_unique(hash, index, |&i| shelves[i as usize].hash);
+        index
+    }
+
+    /// The group of that name, or a fresh one without a name.
+    fn group(&mut self, name: Option<&[u8]>) -> u32 {
+        let fresh = |name: Option<&[u8]>, hash| Group {
+            name: name.map(Into::into),
+            hash,
+            size: None,
+            idle: 0,
+            shelves: alloc::vec::Vec::new(),
+        };
+        let Some(name) = name else { return self.groups.insert(fresh(None, 0)) as u32 };
+        let hash = self.hasher.hash_one(name);
+        let groups = &mut self.groups;
+        if let Some(&index) = self.by_name.find(hash, |&i| groups[i as usize].name.as_deref() == Some(name)) {
+            return index;
+        }
+        let index = groups.insert(fresh(Some(name), hash)) as u32;
+        self.by_name.insert_unique(hash, index, |&i| groups[i as usize].hash);
+        index
+    }
+
+    /// Forgets shelves that nobody uses, and the groups left empty by that.
+    fn forget_unused(&mut self) {
+        let groups = &mut self.groups;
+        let by_origin = &mut self.by_origin;
+        self.shelves.retain(|index, data| {
+            let keep = data.users > 0 || !data.idle.is_empty();
+            if !keep {
+                groups[data.group as usize].shelves.retain(|&s| s as usize != index);
+                if let Ok(entry) = by_origin.find_entry(data.hash, |&i| i as usize == index) {
+                    entry.remove();
+                }
+            }
+            keep
+        });
+        let by_name = &mut self.by_name;
+        groups.retain(|index, group| {
+            let keep = !group.shelves.is_empty();
+            if !keep && group.name.is_some() {
+                if let Ok(entry) = by_name.find_entry(group.hash, |&i| i as usize == index) {
+                    entry.remove();
+                }
+            }
+            keep
+        });
+    }
+}
+
+/// Hosts compare without regard to case (RFC 3986 3.2.2).
+fn put_name(h: &mut impl Hasher, name: &[u8]) {
+    for &b in name {
+        h.write_u8(b.to_ascii_lowercase());
+    }
+    h.write_u8(0xff);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target<'a>(host: &'a str, pool: Option<&'a str>, size: usize) -> Target<'a> {
+        Target {
+            scheme: Scheme::Http,
+            host: host.as_bytes(),
+            port: 80,
+            proxy: None,
+            pool: pool.map(str::as_bytes),
+            pool_size: (size > 0).then_some(size),
+        }
+    }
+
+    fn key(n: u64) -> Key {
+        Key::from_bits(n).unwrap()
+    }
+
+    #[test]
+    fn the_first_size_stays_and_counts_the_whole_name() {
+        let mut pool = Pool::new(30);
+        let a = pool.acquire(&target("a", Some("p"), 2));
+        let b = pool.acquire(&target("b", Some("p"), 99));
+        assert_ne!(a, b, "origins are kept apart within a name");
+        assert_eq!(pool.park(a, key(1)), None);
+        assert_eq!(pool.park(b, key(2)), None);
+        assert_eq!(pool.park(b, key(3)), Some(key(1)), "the least recently used of the name makes room");
+        assert_eq!(pool.claim(a), None);
+        assert_eq!(pool.claim(b), Some(key(3)), "the most recently used is claimed");
+        assert_eq!(pool.idle(), 1);
+    }
+
+    #[test]
+    fn origins_match_without_regard_to_case_and_by_every_part() {
+        let mut pool = Pool::new(30);
+        let a = pool.acquire(&target("A.test", None, 0));
+        assert_eq!(pool.acquire(&target("a.TEST", None, 0)), a);
+        assert_ne!(pool.acquire(&target("a.test", Some("a.test"), 0)), a);
+        assert_ne!(pool.acquire(&Target { port: 81, ..target("a.test", None, 0) }), a);
+        assert_ne!(pool.acquire(&Target { scheme: Scheme::Https, ..target("a.test", None, 0) }), a);
+        let proxied = Target { proxy: Some(Proxy { host: b"p", port: 1 }), ..target("a.test", None, 0) };
+        assert_ne!(pool.acquire(&proxied), a);
+    }
+
+    #[test]
+    fn strangers_cannot_grow_the_pool_without_bound() {
+        let mut pool = Pool::new(30);
+        let kept = pool.acquire(&target("kept", Some("n"), 7));
+        for i in 0..3 * SHELVES_KEPT {
+            let host = std::format!("h{i}");
+            let shelf = pool.acquire(&target(&host, None, 0));
+            pool.drop_user(shelf);
+        }
+        assert!(pool.shelves.len() <= SHELVES_KEPT + 1, "{}", pool.shelves.len());
+        assert_eq!(pool.acquire(&target("kept", Some("n"), 0)), kept, "a used one is kept");
+        assert!(pool.groups.len() <= SHELVES_KEPT + 1);
+    }
+}

@@ -1,0 +1,149 @@
+//! Whom to talk to: origins, hosts, and the addresses that need no resolver.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::error::Misuse;
+use crate::http::request::Authority;
+
+/// The scheme of the origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Plain TCP; default port 80.
+    Http,
+    /// TLS; default port 443.
+    Https,
+}
+
+impl Scheme {
+    /// The port that need not be named.
+    pub const fn port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+
+    /// As in a URI.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+}
+
+/// A proxy that opens tunnels with CONNECT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proxy<'a> {
+    /// A name or an address literal.
+    pub host: &'a [u8],
+    /// Never zero.
+    pub port: u16,
+}
+
+/// Whom to talk to, and which pool the connection belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'a> {
+    /// http or https.
+    pub scheme: Scheme,
+    /// A name or an address literal; an IPv6 address with or without brackets.
+    pub host: &'a [u8],
+    /// Never zero.
+    pub port: u16,
+    /// Where to connect instead, asking for a tunnel to `host:port`.
+    pub proxy: Option<Proxy<'a>>,
+    /// A name that groups and sizes connections. Within it, as without it, a connection is only
+    /// used again for the same scheme, host, port and proxy.
+    pub pool: Option<&'a [u8]>,
+    /// How many idle connections the pool may hold. Counts when the pool is created.
+    pub pool_size: Option<usize>,
+}
+
+impl<'a> Target<'a> {
+    /// The target with a clean host, or what is wrong with it.
+    pub(crate) fn checked(self) -> Result<Target<'a>, Misuse> {
+        let host = checked_host(self.host)?;
+        let proxy = match self.proxy {
+            Some(proxy) => Some(Proxy { host: checked_host(proxy.host)?, port: proxy.port }),
+            None => None,
+        };
+        if self.port == 0 || proxy.is_some_and(|p| p.port == 0) {
+            return Err(Misuse::Port);
+        }
+        Ok(Target { host, proxy, ..self })
+    }
+
+    /// What the Host field says unless the caller does.
+    pub(crate) fn authority(&self) -> Authority<'a> {
+        Authority { host: self.host, port: (self.port != self.scheme.port()).then_some(self.port) }
+    }
+}
+
+/// Without brackets; refused when empty or with characters that would change what is written.
+fn checked_host(host: &[u8]) -> Result<&[u8], Misuse> {
+    let (inner, bracketed) = match host {
+        [b'[', inner @ .., b']'] => (inner, true),
+        host => (host, false),
+    };
+    let sane = |b: u8| b > 0x20 && b != 0x7f && !matches!(b, b'/' | b'?' | b'#' | b'@' | b'[' | b']' | b'\\');
+    let colons = inner.contains(&b':');
+    let address = !colons || literal(inner).is_some();
+    if inner.is_empty() || !inner.iter().all(|&b| sane(b)) || !address || (bracketed && !colons) {
+        return Err(Misuse::Host);
+    }
+    Ok(inner)
+}
+
+/// The address that `host` spells out. A zone is dropped: it is of no use without its interface.
+fn literal(host: &[u8]) -> Option<IpAddr> {
+    let text = core::str::from_utf8(host).ok()?;
+    let text = text.split_once('%').map_or(text, |(address, _)| address);
+    text.parse().ok()
+}
+
+/// The addresses of a host that no resolver needs to be asked for: literals, and `localhost`,
+/// which is the loopback by definition (RFC 6761 6.3).
+pub(crate) fn known(host: &[u8]) -> Option<(IpAddr, Option<IpAddr>)> {
+    if let Some(address) = literal(host) {
+        return Some((address, None));
+    }
+    let host = host.strip_suffix(b".").unwrap_or(host);
+    host.eq_ignore_ascii_case(b"localhost")
+        .then_some((IpAddr::V4(Ipv4Addr::LOCALHOST), Some(IpAddr::V6(Ipv6Addr::LOCALHOST))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(host: &str) -> Result<&[u8], Misuse> {
+        let target = Target {
+            scheme: Scheme::Http,
+            host: host.as_bytes(),
+            port: 80,
+            proxy: None,
+            pool: None,
+            pool_size: None,
+        };
+        target.checked().map(|t| t.host)
+    }
+
+    #[test]
+    fn hosts_are_checked() {
+        assert_eq!(target("a.test"), Ok(b"a.test".as_slice()));
+        assert_eq!(target("[::1]"), Ok(b"::1".as_slice()));
+        for bad in ["", "a b", "a\r\nb", "a/b", "a@b", "a#b", "[]", "[a]", "a:80", "\0"] {
+            assert_eq!(target(bad), Err(Misuse::Host), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn known_hosts_need_no_resolver() {
+        let v4 = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let v6 = IpAddr::V6(Ipv6Addr::LOCALHOST);
+        assert_eq!(known(b"127.0.0.1"), Some((v4, None)));
+        assert_eq!(known(b"::1"), Some((v6, None)));
+        assert_eq!(known(b"LocalHost."), Some((v4, Some(v6))));
+        assert_eq!(known(b"a.test"), None);
+    }
+}

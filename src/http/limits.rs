@@ -1,0 +1,24 @@
+//! How much of anything a peer may make us hold.
+
+/// Upper bounds on what one response may cost. Exceeding one is an error and drops the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a response head, status line included. Default 64 KiB.
+    pub head: u32,
+    /// Header lines in a response head, and trailer lines behind its body. Default 256.
+    pub lines: u32,
+    /// Interim (1xx) responses before the final one. Default 16.
+    pub interim: u32,
+    /// Bytes of all chunk extensions of one response. Default 16 KiB.
+    pub extensions: u32,
+    /// Bytes of a trailer section. Default 16 KiB.
+    pub trailers: u32,
+    /// Bytes of a body gathered whole. Default 128 MiB. A body that is pulled has no limit.
+    pub whole: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { head: 64 << 10, lines: 256, interim: 16, extensions: 16 << 10, trailers: 16 << 10, whole: 128 << 20 }
+    }
+}

@@ -1,0 +1,335 @@
+//! A request is validated and written into one buffer: head and body, ready for one send.
+
+use alloc::vec::Vec;
+
+use super::fault::leaves;
+use super::framing::Asked;
+use super::syntax::{is_target, is_token, is_value, list, number};
+
+/// A request as the caller gives it. Nothing is kept: what is needed is copied.
+#[derive(Debug, Clone)]
+pub struct Request<'a, F> {
+    /// A token (RFC 9110 9.1), matched case-sensitively.
+    pub method: &'a [u8],
+    /// The path, beginning with `/`; empty means `/`. Also `*`, or an absolute URI for a proxy.
+    pub path: &'a [u8],
+    /// The query without its `?`; empty means none.
+    pub query: &'a [u8],
+    /// Header lines in order. Host, Connection and Content-Length replace what would be written;
+    /// Transfer-Encoding is dropped.
+    pub fields: F,
+    /// The body; `None` differs from empty in that no Content-Length is written unless the
+    /// method usually has a body.
+    pub body: Option<&'a [u8]>,
+}
+
+leaves! {
+    /// The caller asked for something that must not, or cannot, go on the wire.
+    Misuse {
+        /// The method is no token.
+        Method => "invalid method",
+        /// The path has a blank, a control character or `#`, or does not begin with `/`.
+        Path => "invalid path",
+        /// The query has a blank, a control character or `#`.
+        Query => "invalid query",
+        /// The host is empty or has characters no host has.
+        Host => "invalid host",
+        /// The port is zero or above 65535.
+        Port => "invalid port",
+        /// A field name is no token.
+        HeaderName => "invalid header name",
+        /// A field value has a control character.
+        HeaderValue => "invalid header value",
+        /// Host, Connection or Content-Length more than once.
+        HeaderRepeated => "header given more than once",
+        /// Content-Length differs from the length of the body.
+        ContentLength => "Content-Length does not match the body",
+        /// The object has no connection.
+        NotConnected => "closed",
+        /// Something is running on it already.
+        Busy => "socket busy",
+        /// The previous response was not read to its end.
+        BodyUnread => "previous response body not read",
+    }
+}
+
+/// What the encoder learned about the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Encoded {
+    pub(crate) asked: Asked,
+    /// Sending it twice does what sending it once does (RFC 9110 9.2.2).
+    pub(crate) idempotent: bool,
+}
+
+/// Who is asked: what becomes of the Host field.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Authority<'a> {
+    /// Without brackets, without a trailing dot's removal: as the caller wrote it.
+    pub(crate) host: &'a [u8],
+    /// `None` when it is the scheme's own.
+    pub(crate) port: Option<u16>,
+}
+
+/// The fields that we would write, when the caller gave them.
+#[derive(Default)]
+struct Given<'a> {
+    host: Option<&'a [u8]>,
+    connection: Option<&'a [u8]>,
+    length: Option<&'a [u8]>,
+}
+
+/// Writes `request` behind what is in `wire`. On `Err` nothing is left of it there.
+///
+/// `close` says that the connection will not be kept.
+pub(crate) fn encode<'a, F>(
+    wire: &mut Vec<u8>,
+    authority: Authority<'_>,
+    request: &Request<'a, F>,
+    close: bool,
+) -> Result<Encoded, Misuse>
+where
+    F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+{
+    let given = validate(request)?;
+    let close = match given.connection {
+        Some(value) => list(value).any(|o| o.eq_ignore_ascii_case(b"close")),
+        None => close,
+    };
+    let length = request.body.map_or(0, <[u8]>::len);
+    if given.length.is_some_and(|v| number(v) != Some(length as u64)) {
+        return Err(Misuse::ContentLength);
+    }
+    put_line(wire, request);
+    put_host(wire, authority, given.host);
+    for (name, value) in request.fields.clone().filter(|(name, _)| own_field(name).is_none()) {
+        put_field(wire, name, value);
+    }
+    // RFC 9110 8.6: a method that usually has content says so even when there is none.
+    let usual = matches!(request.method, b"POST" | b"PUT" | b"PATCH");
+    if request.body.is_some() || usual || given.length.is_some() {
+        wire.extend_from_slice(b"Content-Length: ");
+        put_number(wire, length as u64);
+        wire.extend_from_slice(b"\r\n");
+    }
+    let connection = if close { b"close".as_slice() } else { b"keep-alive" };
+    put_field(wire, b"Connection", given.connection.unwrap_or(connection));
+    wire.extend_from_slice(b"\r\n");
+    wire.extend_from_slice(request.body.unwrap_or_default());
+    Ok(Encoded {
+        asked: Asked { head: request.method == b"HEAD", close },
+        idempotent: matches!(request.method, b"GET" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"TRACE"),
+    })
+}
+
+/// Everything is checked before the first byte is written.
+fn validate<'a, F>(request: &Request<'a, F>) -> Result<Given<'a>, Misuse>
+where
+    F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+{
+    if !is_token(request.method) {
+        return Err(Misuse::Method);
+    }
+    let formed = matches!(request.path, [] | [b'/', ..] | b"*")
+        || request.path.starts_with(b"http://")
+        || request.path.starts_with(b"https://");
+    if !formed || !is_target(request.path) {
+        return Err(Misuse::Path);
+    }
+    if !is_target(request.query) {
+        return Err(Misuse::Query);
+    }
+    let mut given = Given::default();
+    for (name, value) in request.fields.clone() {
+        if !is_token(name) {
+            return Err(Misuse::HeaderName);
+        }
+        if !is_value(value) {
+            return Err(Misuse::HeaderValue);
+        }
+        let slot = match own_field(name) {
+            Some(Own::Host) => &mut given.host,
+            Some(Own::Connection) => &mut given.connection,
+            Some(Own::ContentLength) => &mut given.length,
+            Some(Own::TransferEncoding) | None => continue,
+        };
+        if slot.replace(value).is_some() {
+            return Err(Misuse::HeaderRepeated);
+        }
+    }
+    Ok(given)
+}
+
+/// The fields that are ours to write.
+enum Own {
+    Host,
+    Connection,
+    ContentLength,
+    TransferEncoding,
+}
+
+fn own_field(name: &[u8]) -> Option<Own> {
+    // The lengths tell the four apart.
+    let (full, own) = match name.len() {
+        4 => (b"host".as_slice(), Own::Host),
+        10 => (b"connection".as_slice(), Own::Connection),
+        14 => (b"content-length".as_slice(), Own::ContentLength),
+        17 => (b"transfer-encoding".as_slice(), Own::TransferEncoding),
+        _ => return None,
+    };
+    name.eq_ignore_ascii_case(full).then_some(own)
+}
+
+fn put_line<F>(wire: &mut Vec<u8>, request: &Request<'_, F>) {
+    wire.extend_from_slice(request.method);
+    wire.push(b' ');
+    wire.extend_from_slice(if request.path.is_empty() { b"/" } else { request.path });
+    if !request.query.is_empty() {
+        wire.push(if request.path.contains(&b'?') { b'&' } else { b'?' });
+        wire.extend_from_slice(request.query);
+    }
+    wire.extend_from_slice(b" HTTP/1.1\r\n");
+}
+
+fn put_host(wire: &mut Vec<u8>, authority: Authority<'_>, given: Option<&[u8]>) {
+    wire.extend_from_slice(b"Host: ");
+    match given {
+        Some(value) => wire.extend_from_slice(value),
+        None => put_authority(wire, authority),
+    }
+    wire.extend_from_slice(b"\r\n");
+}
+
+/// `host[:port]` as a Host field or a CONNECT target has it: an IPv6 address in brackets and
+/// without its zone, which means nothing to the peer (RFC 6874 4).
+pub(crate) fn put_authority(wire: &mut Vec<u8>, authority: Authority<'_>) {
+    if authority.host.contains(&b':') {
+        let zone = authority.host.iter().position(|&b| b == b'%').unwrap_or(authority.host.len());
+        wire.push(b'[');
+        wire.extend_from_slice(&authority.host[..zone]);
+        wire.push(b']');
+    } else {
+        wire.extend_from_slice(authority.host);
+    }
+    if let Some(port) = authority.port {
+        wire.push(b':');
+        put_number(wire, u64::from(port));
+    }
+}
+
+/// CONNECT for a tunnel through a proxy (RFC 9110 9.3.6).
+pub(crate) fn encode_connect(wire: &mut Vec<u8>, authority: Authority<'_>) {
+    wire.extend_from_slice(b"CONNECT ");
+    put_authority(wire, authority);
+    wire.extend_from_slice(b" HTTP/1.1\r\nHost: ");
+    put_authority(wire, authority);
+    wire.extend_from_slice(b"\r\n\r\n");
+}
+
+fn put_field(wire: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    wire.extend_from_slice(name);
+    wire.extend_from_slice(b": ");
+    wire.extend_from_slice(value);
+    wire.extend_from_slice(b"\r\n");
+}
+
+fn put_number(wire: &mut Vec<u8>, mut n: u64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    wire.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::string::String;
+
+    type Fields<'a> = &'a [(&'a str, &'a str)];
+
+    fn request<'a>(
+        method: &'a str,
+        path: &'a str,
+        fields: Fields<'a>,
+        body: Option<&'a str>,
+    ) -> Request<'a, impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone> {
+        Request {
+            method: method.as_bytes(),
+            path: path.as_bytes(),
+            query: b"",
+            fields: fields.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())),
+            body: body.map(str::as_bytes),
+        }
+    }
+
+    fn written(method: &str, path: &str, fields: Fields<'_>, body: Option<&str>) -> Result<String, Misuse> {
+        let mut wire = Vec::new();
+        let authority = Authority { host: b"a.test", port: Some(8080) };
+        let result = encode(&mut wire, authority, &request(method, path, fields, body), false);
+        assert!(result.is_ok() || wire.is_empty(), "nothing is left of a refused request");
+        result.map(|_| String::from_utf8(wire).unwrap())
+    }
+
+    #[test]
+    fn a_request_is_written_once_and_in_order() {
+        let fields: Fields<'_> = &[("x-a", "1"), ("HOST", "other"), ("x-a", "2"), ("Transfer-Encoding", "chunked")];
+        assert_eq!(
+            written("POST", "/p?q", fields, Some("hello")).unwrap(),
+            "POST /p?q HTTP/1.1\r\nHost: other\r\nx-a: 1\r\nx-a: 2\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\nhello"
+        );
+    }
+
+    #[test]
+    fn case_46_methods_with_content_say_that_there_is_none() {
+        for (method, line) in [("POST", true), ("PUT", true), ("PATCH", true), ("GET", false), ("DELETE", false)] {
+            let text = written(method, "", &[], None).unwrap();
+            assert_eq!(text.contains("Content-Length: 0\r\n"), line, "{method}");
+            assert!(text.starts_with(&std::format!("{method} / HTTP/1.1\r\nHost: a.test:8080\r\n")));
+        }
+    }
+
+    #[test]
+    fn case_35_nothing_unvalidated_is_written() {
+        for bad in ["\r\nX: y", "\n", "\r", "\0"] {
+            let with = |s: &str| std::format!("{s}{bad}");
+            assert_eq!(written(&with("GET"), "/", &[], None), Err(Misuse::Method));
+            assert_eq!(written("GET", &with("/a"), &[], None), Err(Misuse::Path));
+            assert_eq!(written("GET", "/", &[(&with("X"), "v")], None), Err(Misuse::HeaderName));
+            assert_eq!(written("GET", "/", &[("X", &with("v"))], None), Err(Misuse::HeaderValue));
+            assert_eq!(written("GET", "/", &[("Host", &with("h"))], None), Err(Misuse::HeaderValue));
+        }
+        assert_eq!(written("GET /evil", "/", &[], None), Err(Misuse::Method));
+        assert_eq!(written("GET", "/a b", &[], None), Err(Misuse::Path));
+        assert_eq!(written("GET", "/a#b", &[], None), Err(Misuse::Path));
+        assert_eq!(written("GET", "a", &[], None), Err(Misuse::Path));
+    }
+
+    #[test]
+    fn own_fields_are_overridden_once() {
+        assert_eq!(written("GET", "/", &[("host", "a"), ("Host", "b")], None), Err(Misuse::HeaderRepeated));
+        assert_eq!(written("POST", "/", &[("content-length", "4")], Some("hello")), Err(Misuse::ContentLength));
+        assert_eq!(written("GET", "/", &[("Content-Length", "5")], None), Err(Misuse::ContentLength));
+        let text = written("POST", "/", &[("content-length", "5"), ("connection", "close")], Some("hello")).unwrap();
+        assert_eq!(text.matches("ontent-").count(), 1);
+        assert!(text.contains("Connection: close\r\n"));
+    }
+
+    #[test]
+    fn authorities() {
+        let shown = |host: &str, port| {
+            let mut wire = Vec::new();
+            put_authority(&mut wire, Authority { host: host.as_bytes(), port });
+            String::from_utf8(wire).unwrap()
+        };
+        assert_eq!(shown("a.test", None), "a.test");
+        assert_eq!(shown("::1", Some(8080)), "[::1]:8080");
+        assert_eq!(shown("fe80::1%eth0", None), "[fe80::1]");
+    }
+}

@@ -1,0 +1,140 @@
+//! `machine!` turns one table into a state enum, an event enum, a dispatcher,
+//! compile-time proofs of every move, and the edge list that the pages in
+//! `states/` are generated from. It knows nothing about HTTP.
+//!
+//! What the compiler refuses, naming the row:
+//!
+//! * a handler that moves to a state its row does not list ([`Edge`]),
+//! * a row without a handler (`On`),
+//! * a (state, event) pair that no section decides (non-exhaustive match),
+//! * a pair decided twice (unreachable pattern, denied).
+
+/// Proof that the table has the row `Self + E => To`. Only `machine!` implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` may not move to `{To}` on `{E}`",
+    label = "no such row in the transition table",
+    note = "legal moves are the rows of `machine!` in this machine's table.rs"
+)]
+pub(crate) trait Edge<E, To> {}
+
+/// One legal move: state, event, next state. The state `*` stands for any.
+pub type Move = (&'static str, &'static str, &'static str);
+
+/// Everything a page about a machine needs, as plain text.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
+    /// States a slot may begin in.
+    pub starts: &'static [&'static str],
+    /// State names with their documentation, in table order.
+    pub states: &'static [(&'static str, &'static str)],
+    /// Event names with their documentation, in table order.
+    pub events: &'static [(&'static str, &'static str)],
+    /// Every move, in table order; `*` is any state.
+    pub moves: &'static [Move],
+    /// Late news: decided, and without effect.
+    pub ignored: &'static [(&'static str, &'static str)],
+    /// Facts that a correct driver cannot report in that state.
+    pub never: &'static [(&'static str, &'static str)],
+}
+
+/// See the module documentation.
+macro_rules! machine {
+    (
+        context $cx:ident;
+        start  { $($start:ident),+ $(,)? }
+        states { $($(#[doc = $sdoc:literal])* $state:ident),+ $(,)? }
+        events { $($(#[doc = $edoc:literal])* $event:ident),+ $(,)? }
+        table  { $($from:ident + $on:ident => $($to:ident)|+ ;)+ }
+        always { $($any:ident => $any_to:ident ;)* }
+        ignore { $($ig:ident: $($ig_ev:ident)|+ ;)* }
+        never  { $($nv:ident: $($nv_ev:ident)|+ ;)* }
+    ) => {
+        /// The states of this machine; each carries its own struct.
+        #[derive(Debug)]
+        pub(crate) enum State { $($(#[doc = $sdoc])* $state($state)),+ }
+
+        /// The events of this machine; each carries its own struct.
+        #[derive(Debug)]
+        pub(crate) enum Event { $($(#[doc = $edoc])* $event($event)),+ }
+
+        $(impl From<$state> for State {
+            #[inline(always)]
+            fn from(s: $state) -> State { State::$state(s) }
+        })+
+        $(impl From<$event> for Event {
+            #[inline(always)]
+            fn from(e: $event) -> Event { Event::$event(e) }
+        })+
+        $($(impl crate::machine::Edge<$on, $to> for $from {})+)+
+        const _: () = { fn starts(s: State) { match s { $(State::$start(_) => {})+ _ => {} } } let _ = starts; };
+
+        /// What state `Self` does with event `E`. Every row of the table needs one.
+        #[diagnostic::on_unimplemented(
+            message = "the table says `{Self}` handles `{E}`, but there is no handler",
+            note = "write `impl On<{E}> for {Self}`, or delete the row"
+        )]
+        pub(crate) trait On<E>: Sized {
+            fn on(self, event: E, cx: &mut $cx<'_>) -> Step<Self, E>;
+        }
+
+        /// What every state does with event `E`: the `always` rows.
+        pub(crate) trait Always<E> {
+            type To: Into<State>;
+            fn always(self, event: E, cx: &mut $cx<'_>) -> Self::To;
+        }
+
+        /// A finished move out of `S` on `E`; can only be built along an edge.
+        pub(crate) struct Step<S, E>(State, core::marker::PhantomData<(S, E)>);
+        impl<S, E> Step<S, E> {
+            #[inline(always)]
+            pub(crate) fn to<T: Into<State>>(next: T) -> Self
+            where
+                S: crate::machine::Edge<E, T>,
+            {
+                Step(next.into(), core::marker::PhantomData)
+            }
+        }
+
+        impl State {
+            /// The table as text.
+            pub(crate) const DESCRIPTION: crate::machine::Description = crate::machine::Description {
+                starts: &[$(stringify!($start)),+],
+                states: &[$((stringify!($state), concat!($($sdoc),*))),+],
+                events: &[$((stringify!($event), concat!($($edoc),*))),+],
+                moves: &[
+                    $($((stringify!($from), stringify!($on), stringify!($to)),)+)+
+                    $(("*", stringify!($any), stringify!($any_to)),)*
+                ],
+                ignored: &[$($((stringify!($ig), stringify!($ig_ev)),)+)*],
+                never: &[$($((stringify!($nv), stringify!($nv_ev)),)+)*],
+            };
+
+            /// The name of the state, as in the table.
+            #[inline]
+            pub(crate) fn name(&self) -> &'static str {
+                match self { $(State::$state(_) => stringify!($state)),+ }
+            }
+
+            /// Runs the row for (`self`, `event`). `Err` is a `never` pair, both given back.
+            #[deny(unreachable_patterns)]
+            #[inline]
+            pub(crate) fn step(self, event: Event, cx: &mut $cx<'_>) -> Result<State, (State, Event)> {
+                match (self, event) {
+                    $((State::$from(s), Event::$on(e)) => Ok(On::<$on>::on(s, e, cx).0),)+
+                    $((s, Event::$any(e)) => Ok(<$any_to>::into(Always::<$any>::always(s, e, cx))),)*
+                    $($((s @ State::$ig(_), Event::$ig_ev(_)) => Ok(s),)+)*
+                    $($((s @ State::$nv(_), e @ Event::$nv_ev(_)) => Err((s, e)),)+)*
+                }
+            }
+        }
+
+        impl Event {
+            /// The name of the event, as in the table.
+            #[inline]
+            pub(crate) fn name(&self) -> &'static str {
+                match self { $(Event::$event(_) => stringify!($event)),+ }
+            }
+        }
+    };
+}
+pub(crate) use machine;

@@ -1,0 +1,233 @@
+//! The C types of ABI 1, as the Lua half declares them to LuaJIT's FFI.
+//!
+//! Nothing that comes from Lua is trusted: a pointer may be null where a length is not zero, a
+//! number may be anything. Only what C itself cannot check is believed, namely that a pointer that
+//! is not null points to as many bytes as its length says.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+
+/// The number both halves must agree on.
+pub const ABI: u32 = 1;
+
+/// Done; the result is filled in.
+pub const OK: c_int = 0;
+/// Failed; `error` says why.
+pub const ERROR: c_int = -1;
+/// Not yet; wait on `sema` and ask again.
+pub const AGAIN: c_int = -2;
+/// Of [`nhfc_keepalive`](crate::ffi::nhfc_keepalive): closed, because it had to be.
+pub const CLOSED: c_int = 1;
+
+/// [`Call::flags`]: gather the whole body.
+pub const WHOLE: u32 = 1;
+/// [`Call::flags`]: keep the connection afterwards.
+pub const KEEPALIVE: u32 = 2;
+
+/// [`Reply::flags`]: a body follows the head.
+pub const HAS_BODY: u32 = 1;
+/// [`Reply::flags`]: nothing more will come.
+pub const ENDED: u32 = 2;
+/// [`Reply::flags`]: the connection may be kept.
+pub const REUSABLE: u32 = 4;
+
+/// Header lines a request may have. Far beyond what any server takes.
+const FIELDS_MAX: u32 = 1 << 16;
+
+/// `nhfc_str`: bytes and how many.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Text {
+    /// Null when absent.
+    pub p: *const u8,
+    /// How many.
+    pub n: usize,
+}
+
+/// `nhfc_field`: one header line.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Field {
+    /// As sent.
+    pub name: Text,
+    /// Without blanks around it.
+    pub value: Text,
+    /// In a response: the place of the first line of this name in any case, which may be this one.
+    pub first: u32,
+    /// Unused.
+    pub pad: u32,
+}
+
+/// `nhfc_call`: what Lua asks for.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Call {
+    /// `http` or `https`.
+    pub scheme: Text,
+    /// A name or an address literal.
+    pub host: Text,
+    /// The pool's name; absent for the origin's own pool.
+    pub pool: Text,
+    /// The method.
+    pub method: Text,
+    /// From the slash on.
+    pub path: Text,
+    /// Without the question mark; may be empty.
+    pub query: Text,
+    /// Absent for a request without a body.
+    pub body: Text,
+    /// Header lines.
+    pub fields: *const Field,
+    /// How many.
+    pub nfields: u32,
+    /// [`WHOLE`], [`KEEPALIVE`].
+    pub flags: u32,
+    /// Never zero.
+    pub port: u32,
+    /// Milliseconds; zero and below for the directive in force.
+    pub connect_ms: i32,
+    /// As above.
+    pub send_ms: i32,
+    /// As above.
+    pub read_ms: i32,
+    /// Milliseconds for everything; zero and below for no limit.
+    pub total_ms: i32,
+    /// Milliseconds in the pool; zero for ever, below zero for the directive in force.
+    pub idle_ms: i32,
+    /// Zero and below for the directive in force.
+    pub pool_size: i32,
+}
+
+/// `nhfc_result`: what Lua gets. Its pointers are good until the next `nhfc_` call or yield.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Reply {
+    /// The handle, 0 when there is none (any more).
+    pub id: f64,
+    /// With [`AGAIN`]: the semaphore to wait on. Null when a plain yield is meant, which only
+    /// happens after [`nhfc_plain_yield`](crate::ffi::nhfc_plain_yield) said so.
+    pub sema: *mut c_void,
+    /// With [`ERROR`]: why.
+    pub error: Text,
+    /// The reason phrase.
+    pub reason: Text,
+    /// Body bytes.
+    pub body: Text,
+    /// Header lines.
+    pub fields: *const Field,
+    /// Trailer lines.
+    pub trailers: *const Field,
+    /// How many header lines.
+    pub nfields: u32,
+    /// How many trailer lines.
+    pub ntrailers: u32,
+    /// The status code.
+    pub status: i32,
+    /// The x of HTTP/1.x.
+    pub minor: i32,
+    /// [`HAS_BODY`], [`ENDED`], [`REUSABLE`].
+    pub flags: u32,
+    /// How often the connection had been used before.
+    pub reused: u32,
+}
+
+impl Text {
+    /// Nothing.
+    pub const ABSENT: Text = Text { p: ptr::null(), n: 0 };
+
+    /// A view of `bytes`, which the caller keeps alive as the type's users are promised.
+    pub(crate) const fn of(bytes: &[u8]) -> Text {
+        Text { p: bytes.as_ptr(), n: bytes.len() }
+    }
+
+    fn sane(&self) -> bool {
+        if self.p.is_null() { self.n == 0 } else { self.n <= isize::MAX as usize }
+    }
+
+    /// The bytes; empty when absent.
+    ///
+    /// # Safety
+    /// The text is sane, and points to as many bytes as it says for all of `'a`.
+    unsafe fn bytes<'a>(&self) -> &'a [u8] {
+        if self.p.is_null() {
+            return &[];
+        }
+        // SAFETY: the caller's promise.
+        unsafe { core::slice::from_raw_parts(self.p, self.n) }
+    }
+}
+
+impl Reply {
+    /// A reply without anything in it.
+    pub(crate) const EMPTY: Reply = Reply {
+        id: 0.0,
+        sema: ptr::null_mut(),
+        error: Text::ABSENT,
+        reason: Text::ABSENT,
+        body: Text::ABSENT,
+        fields: ptr::null(),
+        trailers: ptr::null(),
+        nfields: 0,
+        ntrailers: 0,
+        status: 0,
+        minor: 0,
+        flags: 0,
+        reused: 0,
+    };
+}
+
+/// A call whose pointers and lengths are consistent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Checked<'a> {
+    call: &'a Call,
+    fields: &'a [Field],
+}
+
+impl<'a> Checked<'a> {
+    /// Checks a call. `None` when it cannot be one.
+    ///
+    /// # Safety
+    /// `call` is null or points to a call, whose pointers each are null or point to as many bytes,
+    /// or fields, as stand beside them; all of it for `'a`.
+    pub(crate) unsafe fn new(call: *const Call) -> Option<Checked<'a>> {
+        // SAFETY: the caller's promise.
+        let call = unsafe { call.as_ref() }?;
+        let texts = [&call.scheme, &call.host, &call.pool, &call.method, &call.path, &call.query, &call.body];
+        if !texts.into_iter().all(Text::sane) || call.nfields > FIELDS_MAX || !call.fields.is_aligned() {
+            return None;
+        }
+        let fields = match call.nfields {
+            0 => &[],
+            _ if call.fields.is_null() => return None,
+            // SAFETY: the caller's promise.
+            n => unsafe { core::slice::from_raw_parts(call.fields, n as usize) },
+        };
+        fields.iter().all(|f| f.name.sane() && f.value.sane()).then_some(Checked { call, fields })
+    }
+
+    /// The numbers of the call.
+    pub(crate) fn numbers(&self) -> &'a Call {
+        self.call
+    }
+
+    /// One of the call's texts; empty when absent.
+    pub(crate) fn text(&self, which: impl Fn(&Call) -> &Text) -> &'a [u8] {
+        // SAFETY: sane by construction, and alive by the promise made there.
+        unsafe { which(self.call).bytes() }
+    }
+
+    /// One of the call's texts, told apart from an empty one when absent.
+    pub(crate) fn optional(&self, which: impl Fn(&Call) -> &Text) -> Option<&'a [u8]> {
+        (!which(self.call).p.is_null()).then(|| self.text(which))
+    }
+
+    /// (name, value) of the header lines.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
+        // SAFETY: sane by construction, and alive by the promise made there.
+        self.fields.iter().map(|f| unsafe { (f.name.bytes(), f.value.bytes()) })
+    }
+
+    pub(crate) fn has(&self, flag: u32) -> bool {
+        self.call.flags & flag != 0
+    }
+}

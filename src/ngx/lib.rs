@@ -1,0 +1,30 @@
+//! The nginx driver of the `ngx_http_ffi_client` engine, as a dynamic module.
+//!
+//! A tour, from the outside in:
+//!
+//! - `module` is what nginx loads: one http module and its life in each process.
+//! - `conf` holds the directives; `lua` finds ngx_lua's functions and the values of its directives.
+//! - [`ffi`] are the functions Lua calls, over the C types of [`abi`].
+//! - `exchange` says what each call means to the engine, `result` writes the answers.
+//! - `worker` owns the engine and carries out its orders, `drive` moves bytes between it and the
+//!   sockets, `socket` and `timer` are nginx's side of both.
+//! - `owner` ends a request's exchanges with the request, `wait` lets a coroutine wait for one.
+//!
+//! This is the only crate that names nginx or follows a raw pointer. It has no opinion on HTTP:
+//! whatever could be decided without nginx is decided in the engine, where it can be tested
+//! without nginx.
+
+pub mod abi;
+mod conf;
+mod drive;
+mod exchange;
+pub mod ffi;
+mod log;
+mod lua;
+pub mod module;
+mod owner;
+mod result;
+mod socket;
+mod timer;
+mod wait;
+mod worker;

@@ -1,0 +1,95 @@
+//! Answers to Lua. What they point to stays as it is until Lua calls again: the engine's own
+//! buffers where an exchange lives on, and a finished exchange's, which are kept here.
+
+use core::cmp::Ordering;
+
+use ngx_http_ffi_client::{Finished, Head, Section};
+
+use crate::abi::{Field, Reply, Text};
+
+/// Up to so many lines, comparing each with each is cheaper than sorting.
+const FEW: usize = 48;
+
+/// The memory behind the last answer.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    fields: Vec<Field>,
+    trailers: Vec<Field>,
+    finished: Option<Finished>,
+}
+
+impl Answer {
+    /// Answers with a whole response and keeps it until the next one. Gives back the one before.
+    pub(crate) fn whole(&mut self, finished: Finished, reply: &mut Reply) -> Option<Finished> {
+        let spent = self.finished.replace(finished);
+        if let Some(Finished { head, body, trailers }) = &self.finished {
+            fill_head(&mut self.fields, head, reply);
+            reply.body = Text::of(body);
+            (reply.trailers, reply.ntrailers) = lines(trailers, &mut self.trailers);
+        }
+        spent
+    }
+
+    /// Answers with the head of a response that lives on.
+    pub(crate) fn head(&mut self, head: &Head, reply: &mut Reply) {
+        fill_head(&mut self.fields, head, reply);
+    }
+
+    /// Answers with the trailers of a response that lives on.
+    pub(crate) fn trailers(&mut self, section: &Section, reply: &mut Reply) {
+        (reply.trailers, reply.ntrailers) = lines(section, &mut self.trailers);
+    }
+}
+
+fn fill_head(list: &mut Vec<Field>, head: &Head, reply: &mut Reply) {
+    (reply.fields, reply.nfields) = lines(&head.fields, list);
+    reply.status = i32::from(head.status);
+    reply.minor = i32::from(head.minor);
+    reply.reason = Text::of(head.reason());
+}
+
+/// Lists the lines of a section, each with the place of the first line of its name.
+fn lines(section: &Section, list: &mut Vec<Field>) -> (*const Field, u32) {
+    list.clear();
+    list.extend(section.iter().map(|(name, value)| Field {
+        name: Text::of(name),
+        value: Text::of(value),
+        first: 0,
+        pad: shape(name),
+    }));
+    if list.len() <= FEW { match_few(section, list) } else { match_many(section, list) }
+    (list.as_ptr(), list.len() as u32)
+}
+
+/// Names that are equal in any case have equal shapes; most others do not.
+fn shape(name: &[u8]) -> u32 {
+    let (first, last) = (name.first().map_or(0, |b| b | 0x20), name.last().map_or(0, |b| b | 0x20));
+    (name.len() as u32) << 16 | u32::from(first) << 8 | u32::from(last)
+}
+
+fn match_few(section: &Section, list: &mut [Field]) {
+    for (i, (name, _)) in section.iter().enumerate() {
+        let (before, rest) = list.split_at_mut(i);
+        let Some(field) = rest.first_mut() else { return };
+        let same = |at: &usize| {
+            let other = &before[*at];
+            other.pad == field.pad && section.name(*at).eq_ignore_ascii_case(name)
+        };
+        field.first = (0..i).find(same).unwrap_or(i) as u32;
+    }
+}
+
+fn match_many(section: &Section, list: &mut [Field]) {
+    let folded = |i: u32| section.name(i as usize).iter().map(u8::to_ascii_lowercase);
+    let order = |a: &u32, b: &u32| folded(*a).cmp(folded(*b));
+    let mut sorted: Vec<u32> = (0..list.len() as u32).collect();
+    // A stable sort: the first line of a name stays in front.
+    sorted.sort_by(order);
+    let mut first = 0;
+    for (at, &i) in sorted.iter().enumerate() {
+        if at == 0 || order(&sorted[at - 1], &i) != Ordering::Equal {
+            first = i;
+        }
+        list[i as usize].first = first;
+    }
+}

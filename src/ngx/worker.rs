@@ -1,0 +1,352 @@
+//! The engine in one worker process, and the loop that carries out its orders.
+//!
+//! Everything lives in one cell. It is borrowed only across C calls that run no handler (`send`,
+//! `recv`, `close`, posting an event); whatever might call back into this module, which today is
+//! opening a connection and resuming a coroutine, happens with nothing borrowed, and what such a
+//! callback orders is queued in the engine and carried out by the loop that is already running.
+//!
+//! nginx enters by a handler ([`enter`]), Lua by an exported function (`ffi.rs`). Both end with
+//! [`run`], and neither lets a panic out: it costs the exchange it happened in.
+
+use core::cell::{Cell, RefCell};
+use core::net::SocketAddr;
+use core::panic::AssertUnwindSafe;
+use core::ptr::NonNull;
+use std::collections::VecDeque;
+use std::panic::catch_unwind;
+
+use nginx_sys::ngx_event_t;
+use ngx_http_ffi_client::{Effect, Engine, Event, Id, Key, ResolveError, TlsError};
+
+use crate::lua::{CoCtx, Lua};
+use crate::owner::{OwnerKey, Owners, Ticket};
+use crate::result::Answer;
+use crate::socket::{self, Sockets};
+use crate::timer::{OwnEvent, Timer, now};
+use crate::wait::{self, Waiter, Waits};
+use crate::{drive, log, module};
+
+struct Worker {
+    state: RefCell<Option<State>>,
+    running: Cell<bool>,
+    /// The process is leaving: nothing is begun any more.
+    over: Cell<bool>,
+}
+
+// SAFETY: nginx runs its event loop, and Lua in it, on the process's first thread only.
+unsafe impl Sync for Worker {}
+
+static WORKER: Worker = Worker { state: RefCell::new(None), running: Cell::new(false), over: Cell::new(false) };
+
+/// Everything of this module that lives as long as the worker.
+pub(crate) struct State {
+    pub(crate) engine: Engine,
+    pub(crate) sockets: Sockets,
+    pub(crate) owners: Owners,
+    pub(crate) waits: Waits,
+    pub(crate) lua: Lua,
+    pub(crate) answer: Answer,
+    /// Bytes that Lua was shown and the engine must be told of before anything else.
+    pub(crate) shown: Option<(Id, usize)>,
+    /// Connections to be driven, with the bytes they may move in this turn.
+    pub(crate) drives: VecDeque<(Key, usize)>,
+    /// Exchanges whose semaphore was posted and whose coroutine has not called yet.
+    posted: Vec<Id>,
+    /// Exchanges whose owner has had its share of this turn.
+    next_turn: Vec<Id>,
+    /// The engine is not to be called any more.
+    pub(crate) broken: bool,
+    timer: Timer,
+    resume_event: OwnEvent,
+    turn_event: OwnEvent,
+}
+
+/// Runs `f` with everything borrowed, if this worker has an engine.
+pub(crate) fn with<R>(f: impl FnOnce(&mut State) -> R) -> Option<R> {
+    match WORKER.state.try_borrow_mut() {
+        Ok(mut state) => state.as_mut().map(f),
+        Err(_) => {
+            log::alert(format_args!("called while in use"));
+            None
+        }
+    }
+}
+
+/// As [`with`], and makes the engine where there is none yet.
+pub(crate) fn with_engine<R>(f: impl FnOnce(&mut State) -> R) -> Result<R, &'static str> {
+    if WORKER.over.get() {
+        return Err("closed");
+    }
+    if WORKER.state.try_borrow().is_ok_and(|state| state.is_none()) {
+        let fresh = State::new().ok_or("nhfc is not configured in this process")?;
+        WORKER.state.replace(Some(fresh));
+    }
+    with(f).ok_or("internal error")
+}
+
+/// A handler of nginx's begins. Nothing of ours is on the stack below it.
+pub(crate) fn enter(f: impl FnOnce(&mut State)) {
+    let body = || {
+        with(|state| {
+            if !state.broken {
+                state.sweep();
+                f(state);
+            }
+        });
+        run();
+    };
+    if catch_unwind(AssertUnwindSafe(body)).is_err() {
+        recover();
+    }
+}
+
+/// Carries out orders until there are none.
+pub(crate) fn run() {
+    struct Running;
+    impl Drop for Running {
+        fn drop(&mut self) {
+            WORKER.running.set(false);
+        }
+    }
+    if WORKER.running.replace(true) {
+        return;
+    }
+    let _running = Running;
+    while let Some((key, address)) = with(State::work).flatten() {
+        let opened = socket::open(key, address, drive::on_ready, drive::on_ready);
+        with(|state| state.opened(key, opened));
+    }
+    with(State::finish_run);
+}
+
+/// After a panic, which has been logged: the engine ends what it happened in. Should that panic
+/// too, the engine is never called again: everybody is woken and told.
+pub(crate) fn recover() {
+    let mend = || {
+        with(|state| state.engine.recover(now()));
+        run();
+    };
+    if catch_unwind(AssertUnwindSafe(mend)).is_err() {
+        log::alert(format_args!("the engine is broken, no more requests can be made in this worker"));
+        with(State::break_off);
+    }
+}
+
+/// The process is leaving. Calls that come later, from finalisers of the Lua state, find nothing.
+pub(crate) fn exit() {
+    WORKER.over.set(true);
+    let Ok(state) = WORKER.state.try_borrow_mut().map(|mut state| state.take()) else { return };
+    let leave = || {
+        if let Some(mut state) = state {
+            state.engine.shutdown(now());
+            state.close_all();
+        }
+    };
+    let _ = catch_unwind(AssertUnwindSafe(leave));
+}
+
+impl State {
+    fn new() -> Option<State> {
+        let conf = module::main_conf()?;
+        let lua = conf.lua?;
+        Some(State {
+            engine: Engine::new(conf.engine()),
+            sockets: Sockets::default(),
+            owners: Owners::default(),
+            waits: Waits::new(&lua),
+            lua,
+            answer: Answer::default(),
+            shown: None,
+            drives: VecDeque::new(),
+            posted: Vec::new(),
+            next_turn: Vec::new(),
+            broken: false,
+            timer: Timer::new(on_timer),
+            resume_event: OwnEvent::new(on_resume),
+            turn_event: OwnEvent::new(on_turn),
+        })
+    }
+
+    /// Carries out orders, up to one that cannot be while the state is borrowed.
+    fn work(&mut self) -> Option<(Key, SocketAddr)> {
+        while !self.broken {
+            if let Some(effect) = self.engine.poll() {
+                if let Effect::Connect { key, address } = effect {
+                    return Some((key, address));
+                }
+                self.carry_out(effect);
+            } else if let Some((key, budget)) = self.drives.pop_front() {
+                self.drive(key, budget);
+            } else {
+                break;
+            }
+        }
+        None
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Resolve { key } => {
+                self.engine.handle(key, Event::Unresolved(ResolveError::NoResolver), now());
+            }
+            Effect::Handshake { key } => {
+                self.engine.handle(key, Event::HandshakeFailed(TlsError::NotBuilt), now());
+            }
+            // `work` has taken it.
+            Effect::Connect { .. } => {}
+            Effect::Drive { key } => self.queue(key),
+            Effect::Close { key } => {
+                if let Some(socket) = self.sockets.remove(key) {
+                    socket.close();
+                }
+            }
+            Effect::Wake { id } => self.wake(id),
+        }
+    }
+
+    /// Wakes whoever waits for the exchange; where the coroutine was killed, drops the exchange.
+    fn wake(&mut self, id: Id) {
+        let Some(ticket) = self.owners.ticket(id).filter(|t| t.waiter != Waiter::Nobody) else { return };
+        if self.waits.wake(&mut ticket.waiter) {
+            self.posted.push(id);
+        } else {
+            self.drop_exchange(id);
+        }
+    }
+
+    /// Lets the owner go on in the next turn of the event loop.
+    pub(crate) fn wake_next_turn(&mut self, id: Id) {
+        self.next_turn.push(id);
+        self.turn_event.post_next();
+    }
+
+    /// Ends an exchange in whatever state, and its socket with it. Who waits will not run.
+    pub(crate) fn drop_exchange(&mut self, id: Id) {
+        if self.shown.is_some_and(|(shown, _)| shown == id) {
+            self.shown = None;
+        }
+        if let Some(ticket) = self.owners.withdraw(id) {
+            self.waits.retire(ticket.waiter);
+        }
+        if !self.broken {
+            self.engine.abort(id, now());
+        }
+    }
+
+    /// Ends an exchange as above. Who waits is woken and finds it gone.
+    pub(crate) fn close_exchange(&mut self, id: Id) {
+        if let Some(ticket) = self.owners.ticket(id) {
+            self.waits.dismiss(core::mem::take(&mut ticket.waiter));
+        }
+        self.drop_exchange(id);
+    }
+
+    /// ngx_lua ends a coroutine that waits for one of the owner's exchanges.
+    pub(crate) fn end_waiter(&mut self, owner: Option<OwnerKey>, co: NonNull<CoCtx>) {
+        self.waits.forget(co);
+        let waits_for = |t: &Ticket| matches!(t.waiter, Waiter::Coroutine { co: waiting, .. } if waiting == co);
+        let Some(id) = owner.and_then(|owner| self.owners.find(owner, waits_for)) else { return };
+        if let Some(ticket) = self.owners.ticket(id) {
+            // It ends by itself and must not be touched.
+            ticket.waiter = Waiter::Nobody;
+        }
+        self.drop_exchange(id);
+    }
+
+    /// The end of a request: the end of all its exchanges.
+    pub(crate) fn end_owner(&mut self, owner: OwnerKey) {
+        while let Some(id) = self.owners.first(owner) {
+            self.drop_exchange(id);
+        }
+        self.owners.bury(owner);
+    }
+
+    /// Tells the engine which bytes Lua has taken.
+    pub(crate) fn settle_shown(&mut self) {
+        if let Some((id, n)) = self.shown.take() {
+            self.engine.consume(id, n, now());
+        }
+    }
+
+    /// Housekeeping between two handlers.
+    fn sweep(&mut self) {
+        self.settle_shown();
+        self.waits.sweep();
+        let mut i = 0;
+        while let Some(&id) = self.posted.get(i) {
+            let waiter = self.owners.ticket(id).map(|t| t.waiter).filter(|w| w.is_posted());
+            match waiter {
+                Some(waiter) if self.waits.present(waiter) => {
+                    i += 1;
+                    continue;
+                }
+                // Killed after it was posted.
+                Some(_) => self.drop_exchange(id),
+                None => {}
+            }
+            self.posted.swap_remove(i);
+        }
+    }
+
+    fn finish_run(&mut self) {
+        if self.waits.resumes() {
+            self.resume_event.post();
+        }
+        if self.broken {
+            return;
+        }
+        let deadline = self.engine.deadline();
+        self.timer.set(deadline, self.engine.in_flight() > 0);
+    }
+
+    /// Closes every socket and ends every wait. The engine is not asked.
+    fn close_all(&mut self) {
+        for socket in self.sockets.drain() {
+            socket.close();
+        }
+        let all: Vec<Id> = self.owners.exchanges().collect();
+        for id in all {
+            if let Some(ticket) = self.owners.withdraw(id) {
+                self.waits.retire(ticket.waiter);
+            }
+        }
+    }
+
+    /// Ends everything without the engine. Who waits is woken and finds `broken`.
+    fn break_off(&mut self) {
+        self.broken = true;
+        for socket in self.sockets.drain() {
+            socket.close();
+        }
+        let all: Vec<Id> = self.owners.exchanges().collect();
+        for id in all {
+            self.close_exchange(id);
+        }
+        self.timer.set(None, false);
+    }
+}
+
+unsafe extern "C" fn on_timer(_: *mut ngx_event_t) {
+    enter(|state| state.engine.expire(now()));
+}
+
+/// The next turn has begun for those who had had their share of the last.
+unsafe extern "C" fn on_turn(_: *mut ngx_event_t) {
+    enter(|state| {
+        for id in core::mem::take(&mut state.next_turn) {
+            if let Some(owner) = state.owners.ticket(id).map(|t| t.owner()) {
+                state.owners.new_turn(owner);
+                state.wake(id);
+            }
+        }
+    });
+}
+
+/// Resumes coroutines by name, each with nothing borrowed.
+unsafe extern "C" fn on_resume(_: *mut ngx_event_t) {
+    enter(|_| ());
+    while let Some((api, co)) = with(|state| state.waits.next_resume()).flatten() {
+        // SAFETY: had the coroutine ended, `forget` would have taken it off the queue.
+        unsafe { wait::resume(api, co) };
+    }
+}
