@@ -49,7 +49,7 @@ unit: ready-module ## Runs the tests that need no nginx; they also prove states/
 	$(CARGO) test $(LLHTTP)
 
 integration: ready-test module ## Runs t/ against nginx; TEST_NGINX_LIB=DIR takes another Test::Nginx.
-	tools/prove $(FILES)
+	tools/prove $(or $(FILES),t $(wildcard t/scripts/*.pl t/scripts/*.t))
 
 states: ready-module ## Rewrites states/ from the transition tables.
 	UPDATE=1 $(CARGO) test --all-features --test states

@@ -92,7 +92,11 @@ pub(crate) struct Slots<K, T> {
 
 impl<K: SlotKey, T> Slots<K, T> {
     pub(crate) fn new() -> Self {
-        Slots { slab: Slab::new(), generation: 0, key: PhantomData }
+        Slots {
+            slab: Slab::new(),
+            generation: 0,
+            key: PhantomData,
+        }
     }
 
     /// Stores what `make` returns for its own key. `None` when a million slots are live.
@@ -104,20 +108,33 @@ impl<K: SlotKey, T> Slots<K, T> {
             return None;
         }
         // Zero is skipped, so a key is never zero.
-        self.generation = if self.generation >= GENERATION_MAX { 1 } else { self.generation + 1 };
+        self.generation = if self.generation >= GENERATION_MAX {
+            1
+        } else {
+            self.generation + 1
+        };
         let bits = NonZeroU64::new(self.generation << INDEX_BITS | index)?;
-        vacant.insert(Entry { bits, value: make(K::new(bits)) });
+        vacant.insert(Entry {
+            bits,
+            value: make(K::new(bits)),
+        });
         Some(K::new(bits))
     }
 
     #[inline]
     pub(crate) fn get(&self, key: K) -> Option<&T> {
-        self.slab.get(index(key.bits())).filter(|e| e.bits == key.bits()).map(|e| &e.value)
+        self.slab
+            .get(index(key.bits()))
+            .filter(|e| e.bits == key.bits())
+            .map(|e| &e.value)
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, key: K) -> Option<&mut T> {
-        self.slab.get_mut(index(key.bits())).filter(|e| e.bits == key.bits()).map(|e| &mut e.value)
+        self.slab
+            .get_mut(index(key.bits()))
+            .filter(|e| e.bits == key.bits())
+            .map(|e| &mut e.value)
     }
 
     #[inline]
@@ -165,7 +182,11 @@ mod tests {
         let last = slots.insert_with(|_| ()).unwrap();
         assert!(last.to_bits() < 1 << KEY_BITS);
         let wrapped = slots.insert_with(|_| ()).unwrap();
-        assert_eq!(wrapped.to_bits() >> INDEX_BITS, 1, "generation zero is skipped");
+        assert_eq!(
+            wrapped.to_bits() >> INDEX_BITS,
+            1,
+            "generation zero is skipped"
+        );
         assert_eq!(TestKey::from_bits(wrapped.to_bits()), Some(wrapped));
         assert_eq!(TestKey::from_bits(0), None);
     }

@@ -29,7 +29,10 @@ impl Instant {
 
 /// The earlier of two deadlines, either of which may be absent.
 #[inline]
-pub(crate) fn earlier<T: Copy>(a: Option<(Instant, T)>, b: Option<(Instant, T)>) -> Option<(Instant, T)> {
+pub(crate) fn earlier<T: Copy>(
+    a: Option<(Instant, T)>,
+    b: Option<(Instant, T)>,
+) -> Option<(Instant, T)> {
     match (a, b) {
         (Some(x), Some(y)) => Some(if y.0 < x.0 { y } else { x }),
         (x, y) => x.or(y),

@@ -52,7 +52,7 @@ progress() {
 refreshed=
 refresh() {
     [ -z "$refreshed" ] || return 0
-    command -v apt-get >/dev/null || die "this machine has no apt-get. Install yourself what is missing: $*"
+    command -v apt-get >/dev/null || die "this machine has no apt-get: bring an nginx with NGINX_SOURCE_DIR (tools/setup says more)"
     [ -z "$SUDO" ] || command -v sudo >/dev/null || die "root or sudo is needed once, to install: $*"
     say "fetching the package lists"
     logged apt_get update
@@ -64,7 +64,7 @@ hold_services() {
     release_services
     trap release_services EXIT
     trap 'exit 130' INT TERM HUP
-    if $SUDO test -e "$POLICY"; then $SUDO mv "$POLICY" "$POLICY.before-setup"; fi
+    if [ -e "$POLICY" ]; then $SUDO mv "$POLICY" "$POLICY.before-setup"; fi
     printf '#!/bin/sh\n%s\nexit 101\n' "$MARK" | $SUDO tee "$POLICY" >/dev/null
     $SUDO chmod 755 "$POLICY"
 }
@@ -72,12 +72,14 @@ hold_services() {
 # Also ends what a run that was killed left behind.
 release_services() {
     if grep -qsxF "$MARK" "$POLICY"; then $SUDO rm -f "$POLICY"; fi
-    if $SUDO test -e "$POLICY.before-setup"; then $SUDO mv "$POLICY.before-setup" "$POLICY"; fi
+    if [ -e "$POLICY.before-setup" ]; then $SUDO mv "$POLICY.before-setup" "$POLICY"; fi
 }
 
 # Installs those of its arguments that are missing, NAME or NAME=VERSION.
 install_missing() {
     local wanted package
+    # Elsewhere than on Debian the user of an own nginx sees to the rest as well.
+    command -v dpkg-query >/dev/null || return 0
     wanted=$(missing "${@%%=*}")
     [ -n "$wanted" ] || return 0
     refresh $wanted
@@ -106,7 +108,8 @@ has_nginx() {
 # The revision of Debian's nginx that apt offers. Only Debian has an nginx-dev, so another repository's nginx of a
 # higher version is not taken for it.
 offered_nginx() {
-    apt-cache policy nginx-dev | sed -n 's/^ *Candidate: *\([0-9].*\)/\1/p'
+    apt-cache policy nginx-dev | sed -n 's/^ *Candidate: *\([0-9].*\)/\1/p' | grep . ||
+        die "apt offers no nginx-dev: Debian 12 or later is needed, or NGINX_SOURCE_DIR (tools/setup says more)"
 }
 
 # Sees to Debian's nginx and to the packages given as arguments.
@@ -123,7 +126,6 @@ provide_nginx() {
         refresh "${NGINX_PACKAGES[@]}"
         local version
         version=$(offered_nginx)
-        [ -n "$version" ] || die "apt offers no nginx-dev: Debian 12 or later is needed, or NGINX_SOURCE_DIR (tools/setup says more)"
         install_missing "$@" "${NGINX_PACKAGES[@]/%nginx/nginx=$version}" "nginx-common=$version"
         # It was not there before, so nobody wants it at the next boot.
         $SUDO update-rc.d nginx disable >>"$BUILD/setup.log" 2>&1 || true
@@ -139,7 +141,6 @@ unpack_nginx() {
     nginx_version=$(cat "$nginx_root/.version" 2>/dev/null) && return
     refresh "${NGINX_FILES[@]}"
     nginx_version=$(offered_nginx)
-    [ -n "$nginx_version" ] || die "apt offers no nginx-dev: Debian 12 or later is needed, or NGINX_SOURCE_DIR (tools/setup says more)"
     say "this machine has an nginx already: unpacking Debian's nginx $nginx_version under build/"
     rm -rf "$packages" "$nginx_root"
     mkdir -p "$packages" "$nginx_root"

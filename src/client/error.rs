@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-pub use crate::http::fault::{Limit, Misbehaviour};
 use crate::http::fault::{Fault, leaves};
+pub use crate::http::fault::{Limit, Misbehaviour};
 pub use crate::http::request::Misuse;
 
 /// Why an exchange failed.
@@ -130,7 +130,10 @@ leaves! {
 impl Kind {
     /// Every kind with every leaf, for tables and tests.
     pub fn all() -> impl Iterator<Item = Kind> {
-        fn each<L: Copy + 'static>(leaves: &'static [L], kind: fn(L) -> Kind) -> impl Iterator<Item = Kind> {
+        fn each<L: Copy + 'static>(
+            leaves: &'static [L],
+            kind: fn(L) -> Kind,
+        ) -> impl Iterator<Item = Kind> {
             leaves.iter().map(move |&leaf| kind(leaf))
         }
         each(ResolveError::ALL, Kind::Resolve)
@@ -212,6 +215,10 @@ impl core::error::Error for Error {}
 impl Error {
     /// A refusal before anything happened.
     pub(crate) fn misuse(misuse: Misuse, state: &'static str) -> Error {
-        Error { kind: Kind::Misuse(misuse), state, retry: true }
+        Error {
+            kind: Kind::Misuse(misuse),
+            state,
+            retry: true,
+        }
     }
 }

@@ -81,7 +81,10 @@ impl Pool {
     /// The shelf for a target, made when there is none. The caller must [`Pool::drop_user`] it.
     pub(crate) fn acquire(&mut self, target: &Target<'_>) -> Shelf {
         let hash = self.origin_hash(target);
-        let found = self.by_origin.find(hash, |&i| self.matches(i, target)).copied();
+        let found = self
+            .by_origin
+            .find(hash, |&i| self.matches(i, target))
+            .copied();
         let index = match found {
             Some(index) => index,
             None => self.make_shelf(hash, target),
@@ -124,9 +127,17 @@ impl Pool {
         let parked = self.parkings;
         let data = &mut self.shelves[shelf.0 as usize];
         let group = data.group;
-        let size = *self.groups[group as usize].size.get_or_insert(self.default_size);
-        let evicted = if self.groups[group as usize].idle >= size { self.evict(group) } else { None };
-        self.shelves[shelf.0 as usize].idle.push_back(Idle { key, parked });
+        let size = *self.groups[group as usize]
+            .size
+            .get_or_insert(self.default_size);
+        let evicted = if self.groups[group as usize].idle >= size {
+            self.evict(group)
+        } else {
+            None
+        };
+        self.shelves[shelf.0 as usize]
+            .idle
+            .push_back(Idle { key, parked });
         self.groups[group as usize].idle += 1;
         evicted
     }
@@ -135,7 +146,9 @@ impl Pool {
     pub(crate) fn remove(&mut self, shelf: Shelf, key: Key) -> bool {
         let data = &mut self.shelves[shelf.0 as usize];
         // The oldest expire first and the newest are claimed first: both ends are near.
-        let Some(at) = data.idle.iter().position(|idle| idle.key == key) else { return false };
+        let Some(at) = data.idle.iter().position(|idle| idle.key == key) else {
+            return false;
+        };
         data.idle.remove(at);
         self.groups[data.group as usize].idle -= 1;
         true
@@ -145,7 +158,10 @@ impl Pool {
     fn evict(&mut self, group: u32) -> Option<Key> {
         let shelves = &self.groups[group as usize].shelves;
         let oldest = *shelves.iter().min_by_key(|&&s| {
-            self.shelves[s as usize].idle.front().map_or(u64::MAX, |idle| idle.parked)
+            self.shelves[s as usize]
+                .idle
+                .front()
+                .map_or(u64::MAX, |idle| idle.parked)
         })?;
         let idle = self.shelves[oldest as usize].idle.pop_front()?;
         self.groups[group as usize].idle -= 1;
@@ -168,7 +184,10 @@ impl Pool {
             scheme: data.scheme,
             host: &data.host,
             port: data.port,
-            proxy: data.proxy.as_ref().map(|(host, port)| Proxy { host, port: *port }),
+            proxy: data
+                .proxy
+                .as_ref()
+                .map(|(host, port)| Proxy { host, port: *port }),
             pool: None,
             pool_size: None,
         }
@@ -201,7 +220,9 @@ impl Pool {
             && self.groups[data.group as usize].name.as_deref() == target.pool
             && match (&data.proxy, &target.proxy) {
                 (None, None) => true,
-                (Some((host, port)), Some(proxy)) => *port == proxy.port && host.eq_ignore_ascii_case(proxy.host),
+                (Some((host, port)), Some(proxy)) => {
+                    *port == proxy.port && host.eq_ignore_ascii_case(proxy.host)
+                }
                 _ => false,
             }
     }
@@ -223,7 +244,8 @@ impl Pool {
         }) as u32;
         self.groups[group as usize].shelves.push(index);
         let shelves = &self.shelves;
-        self.by_origin.insert_unique(hash, index, |&i| shelves[i as usize].hash);
+        self.by_origin
+            .insert_unique(hash, index, |&i| shelves[i as usize].hash);
         index
     }
 
@@ -236,14 +258,20 @@ impl Pool {
             idle: 0,
             shelves: alloc::vec::Vec::new(),
         };
-        let Some(name) = name else { return self.groups.insert(fresh(None, 0)) as u32 };
+        let Some(name) = name else {
+            return self.groups.insert(fresh(None, 0)) as u32;
+        };
         let hash = self.hasher.hash_one(name);
         let groups = &mut self.groups;
-        if let Some(&index) = self.by_name.find(hash, |&i| groups[i as usize].name.as_deref() == Some(name)) {
+        if let Some(&index) = self
+            .by_name
+            .find(hash, |&i| groups[i as usize].name.as_deref() == Some(name))
+        {
             return index;
         }
         let index = groups.insert(fresh(Some(name), hash)) as u32;
-        self.by_name.insert_unique(hash, index, |&i| groups[i as usize].hash);
+        self.by_name
+            .insert_unique(hash, index, |&i| groups[i as usize].hash);
         index
     }
 
@@ -254,7 +282,9 @@ impl Pool {
         self.shelves.retain(|index, data| {
             let keep = data.users > 0 || !data.idle.is_empty();
             if !keep {
-                groups[data.group as usize].shelves.retain(|&s| s as usize != index);
+                groups[data.group as usize]
+                    .shelves
+                    .retain(|&s| s as usize != index);
                 if let Ok(entry) = by_origin.find_entry(data.hash, |&i| i as usize == index) {
                     entry.remove();
                 }
@@ -309,9 +339,17 @@ mod tests {
         assert_ne!(a, b, "origins are kept apart within a name");
         assert_eq!(pool.park(a, key(1)), None);
         assert_eq!(pool.park(b, key(2)), None);
-        assert_eq!(pool.park(b, key(3)), Some(key(1)), "the least recently used of the name makes room");
+        assert_eq!(
+            pool.park(b, key(3)),
+            Some(key(1)),
+            "the least recently used of the name makes room"
+        );
         assert_eq!(pool.claim(a), None);
-        assert_eq!(pool.claim(b), Some(key(3)), "the most recently used is claimed");
+        assert_eq!(
+            pool.claim(b),
+            Some(key(3)),
+            "the most recently used is claimed"
+        );
         assert_eq!(pool.idle(), 1);
     }
 
@@ -321,9 +359,27 @@ mod tests {
         let a = pool.acquire(&target("A.test", None, 0));
         assert_eq!(pool.acquire(&target("a.TEST", None, 0)), a);
         assert_ne!(pool.acquire(&target("a.test", Some("a.test"), 0)), a);
-        assert_ne!(pool.acquire(&Target { port: 81, ..target("a.test", None, 0) }), a);
-        assert_ne!(pool.acquire(&Target { scheme: Scheme::Https, ..target("a.test", None, 0) }), a);
-        let proxied = Target { proxy: Some(Proxy { host: b"p", port: 1 }), ..target("a.test", None, 0) };
+        assert_ne!(
+            pool.acquire(&Target {
+                port: 81,
+                ..target("a.test", None, 0)
+            }),
+            a
+        );
+        assert_ne!(
+            pool.acquire(&Target {
+                scheme: Scheme::Https,
+                ..target("a.test", None, 0)
+            }),
+            a
+        );
+        let proxied = Target {
+            proxy: Some(Proxy {
+                host: b"p",
+                port: 1,
+            }),
+            ..target("a.test", None, 0)
+        };
         assert_ne!(pool.acquire(&proxied), a);
     }
 
@@ -336,8 +392,16 @@ mod tests {
             let shelf = pool.acquire(&target(&host, None, 0));
             pool.drop_user(shelf);
         }
-        assert!(pool.shelves.len() <= SHELVES_KEPT + 1, "{}", pool.shelves.len());
-        assert_eq!(pool.acquire(&target("kept", Some("n"), 0)), kept, "a used one is kept");
+        assert!(
+            pool.shelves.len() <= SHELVES_KEPT + 1,
+            "{}",
+            pool.shelves.len()
+        );
+        assert_eq!(
+            pool.acquire(&target("kept", Some("n"), 0)),
+            kept,
+            "a used one is kept"
+        );
         assert!(pool.groups.len() <= SHELVES_KEPT + 1);
     }
 }

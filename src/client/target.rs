@@ -64,18 +64,28 @@ impl<'a> Target<'a> {
     pub(crate) fn checked(self) -> Result<Target<'a>, Misuse> {
         let host = checked_host(self.host)?;
         let proxy = match self.proxy {
-            Some(proxy) => Some(Proxy { host: checked_host(proxy.host)?, port: proxy.port }),
+            Some(proxy) => Some(Proxy {
+                host: checked_host(proxy.host)?,
+                port: proxy.port,
+            }),
             None => None,
         };
         if self.port == 0 || proxy.is_some_and(|p| p.port == 0) {
             return Err(Misuse::Port);
         }
-        Ok(Target { host, proxy, ..self })
+        Ok(Target {
+            host,
+            proxy,
+            ..self
+        })
     }
 
     /// What the Host field says unless the caller does.
     pub(crate) fn authority(&self) -> Authority<'a> {
-        Authority { host: self.host, port: (self.port != self.scheme.port()).then_some(self.port) }
+        Authority {
+            host: self.host,
+            port: (self.port != self.scheme.port()).then_some(self.port),
+        }
     }
 }
 
@@ -85,7 +95,9 @@ fn checked_host(host: &[u8]) -> Result<&[u8], Misuse> {
         [b'[', inner @ .., b']'] => (inner, true),
         host => (host, false),
     };
-    let sane = |b: u8| b > 0x20 && b != 0x7f && !matches!(b, b'/' | b'?' | b'#' | b'@' | b'[' | b']' | b'\\');
+    let sane = |b: u8| {
+        b > 0x20 && b != 0x7f && !matches!(b, b'/' | b'?' | b'#' | b'@' | b'[' | b']' | b'\\')
+    };
     let colons = inner.contains(&b':');
     let address = !colons || literal(inner).is_some();
     if inner.is_empty() || !inner.iter().all(|&b| sane(b)) || !address || (bracketed && !colons) {
@@ -108,8 +120,10 @@ pub(crate) fn known(host: &[u8]) -> Option<(IpAddr, Option<IpAddr>)> {
         return Some((address, None));
     }
     let host = host.strip_suffix(b".").unwrap_or(host);
-    host.eq_ignore_ascii_case(b"localhost")
-        .then_some((IpAddr::V4(Ipv4Addr::LOCALHOST), Some(IpAddr::V6(Ipv6Addr::LOCALHOST))))
+    host.eq_ignore_ascii_case(b"localhost").then_some((
+        IpAddr::V4(Ipv4Addr::LOCALHOST),
+        Some(IpAddr::V6(Ipv6Addr::LOCALHOST)),
+    ))
 }
 
 #[cfg(test)]
@@ -132,7 +146,9 @@ mod tests {
     fn hosts_are_checked() {
         assert_eq!(target("a.test"), Ok(b"a.test".as_slice()));
         assert_eq!(target("[::1]"), Ok(b"::1".as_slice()));
-        for bad in ["", "a b", "a\r\nb", "a/b", "a@b", "a#b", "[]", "[a]", "a:80", "\0"] {
+        for bad in [
+            "", "a b", "a\r\nb", "a/b", "a@b", "a#b", "[]", "[a]", "a:80", "\0",
+        ] {
             assert_eq!(target(bad), Err(Misuse::Host), "{bad:?}");
         }
     }

@@ -13,17 +13,29 @@ pub(crate) enum Body {
 
 impl Body {
     /// Takes the next piece off `input`: how many bytes, and what they were.
-    pub(crate) fn next(&mut self, parser: &mut Parser, input: &[u8]) -> Result<(usize, Stop), Fault> {
+    pub(crate) fn next(
+        &mut self,
+        parser: &mut Parser,
+        input: &[u8],
+    ) -> Result<(usize, Stop), Fault> {
         match self {
             Body::Length { left: 0 } => Ok((0, Stop::End)),
             _ if input.is_empty() => Ok((0, Stop::More)),
             Body::Length { left } => {
-                let n = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                let n = usize::try_from(*left)
+                    .unwrap_or(usize::MAX)
+                    .min(input.len());
                 *left -= n as u64;
                 Ok((n, Stop::Body { start: 0, end: n }))
             }
             Body::Chunked => parser.feed_chunked(input),
-            Body::UntilClose => Ok((input.len(), Stop::Body { start: 0, end: input.len() })),
+            Body::UntilClose => Ok((
+                input.len(),
+                Stop::Body {
+                    start: 0,
+                    end: input.len(),
+                },
+            )),
         }
     }
 

@@ -200,28 +200,62 @@ mod tests {
 
     #[track_caller]
     fn framed(lines: &str, framing: Framing) {
-        assert_eq!(judged(lines, Asked::default()).unwrap().framing, framing, "{lines}");
+        assert_eq!(
+            judged(lines, Asked::default()).unwrap().framing,
+            framing,
+            "{lines}"
+        );
     }
 
     #[test]
     fn bodies_are_framed_by_rfc_9112() {
         framed("HTTP/1.1 200 OK|Content-Length: 5", Framing::Length(5));
-        framed("HTTP/1.1 200 OK|Transfer-Encoding: chunked", Framing::Chunked);
-        framed("HTTP/1.1 200 OK|Transfer-Encoding: gzip, Chunked", Framing::Chunked);
-        framed("HTTP/1.1 200 OK|Transfer-Encoding: chunked, gzip", Framing::UntilClose);
-        framed("HTTP/1.1 200 OK|Transfer-Encoding: xchunked", Framing::UntilClose);
+        framed(
+            "HTTP/1.1 200 OK|Transfer-Encoding: chunked",
+            Framing::Chunked,
+        );
+        framed(
+            "HTTP/1.1 200 OK|Transfer-Encoding: gzip, Chunked",
+            Framing::Chunked,
+        );
+        framed(
+            "HTTP/1.1 200 OK|Transfer-Encoding: chunked, gzip",
+            Framing::UntilClose,
+        );
+        framed(
+            "HTTP/1.1 200 OK|Transfer-Encoding: xchunked",
+            Framing::UntilClose,
+        );
         framed("HTTP/1.1 200 OK", Framing::UntilClose);
         framed("HTTP/1.1 204 No Content|Content-Length: 5", Framing::None);
         framed("HTTP/1.1 304 Not Modified|Content-Length: 5", Framing::None);
-        let asked = Asked { head: true, close: false };
-        assert_eq!(judged("HTTP/1.1 200 OK|Content-Length: 5", asked).unwrap().framing, Framing::None);
+        let asked = Asked {
+            head: true,
+            close: false,
+        };
+        assert_eq!(
+            judged("HTTP/1.1 200 OK|Content-Length: 5", asked)
+                .unwrap()
+                .framing,
+            Framing::None
+        );
     }
 
     #[test]
     fn ambiguous_framing_is_refused() {
         let length = Fault::from(Misbehaviour::ContentLength);
         let coding = Fault::from(Misbehaviour::TransferEncoding);
-        for value in ["0x10", "1e1", "+5", "-1", "5.0", "5 5", "5a", "5, 5", "9223372036854775808"] {
+        for value in [
+            "0x10",
+            "1e1",
+            "+5",
+            "-1",
+            "5.0",
+            "5 5",
+            "5a",
+            "5, 5",
+            "9223372036854775808",
+        ] {
             let lines = std::format!("HTTP/1.1 200 OK|Content-Length: {value}");
             assert_eq!(judged(&lines, Asked::default()), Err(length), "{value}");
         }
@@ -231,8 +265,20 @@ mod tests {
         ] {
             assert!(judged(lines, Asked::default()).is_err(), "{lines}");
         }
-        assert!(judged("HTTP/1.1 200 OK|Transfer-Encoding: chunked|Content-Length: 3", Asked::default()).is_err());
-        assert_eq!(judged("HTTP/1.1 200 OK|Transfer-Encoding: chunked, chunked", Asked::default()), Err(coding));
+        assert!(
+            judged(
+                "HTTP/1.1 200 OK|Transfer-Encoding: chunked|Content-Length: 3",
+                Asked::default()
+            )
+            .is_err()
+        );
+        assert_eq!(
+            judged(
+                "HTTP/1.1 200 OK|Transfer-Encoding: chunked, chunked",
+                Asked::default()
+            ),
+            Err(coding)
+        );
     }
 
     #[test]
@@ -240,11 +286,32 @@ mod tests {
         let reuse = |lines: &str, close| judged(lines, Asked { head: false, close }).unwrap().reuse;
         let len = "Content-Length: 0";
         assert_eq!(reuse(&std::format!("HTTP/1.1 200 OK|{len}"), false), Ok(()));
-        assert_eq!(reuse(&std::format!("HTTP/1.1 200 OK|{len}|Connection: x,\tClose"), false), Err(NotReused::PeerCloses));
-        assert_eq!(reuse(&std::format!("HTTP/1.1 200 OK|{len}"), true), Err(NotReused::CallerCloses));
-        assert_eq!(reuse("HTTP/1.1 200 OK", false), Err(NotReused::ClosedByBody));
-        assert_eq!(reuse(&std::format!("HTTP/1.0 200 OK|{len}"), false), Err(NotReused::Http10));
-        assert_eq!(reuse(&std::format!("HTTP/1.0 200 OK|{len}|Connection: Keep-Alive"), false), Ok(()));
+        assert_eq!(
+            reuse(
+                &std::format!("HTTP/1.1 200 OK|{len}|Connection: x,\tClose"),
+                false
+            ),
+            Err(NotReused::PeerCloses)
+        );
+        assert_eq!(
+            reuse(&std::format!("HTTP/1.1 200 OK|{len}"), true),
+            Err(NotReused::CallerCloses)
+        );
+        assert_eq!(
+            reuse("HTTP/1.1 200 OK", false),
+            Err(NotReused::ClosedByBody)
+        );
+        assert_eq!(
+            reuse(&std::format!("HTTP/1.0 200 OK|{len}"), false),
+            Err(NotReused::Http10)
+        );
+        assert_eq!(
+            reuse(
+                &std::format!("HTTP/1.0 200 OK|{len}|Connection: Keep-Alive"),
+                false
+            ),
+            Ok(())
+        );
         let coded = "HTTP/1.0 200 OK|Transfer-Encoding: chunked|Connection: keep-alive";
         assert_eq!(reuse(coded, false), Err(NotReused::Http10Coding));
     }

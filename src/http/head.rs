@@ -12,7 +12,9 @@ pub(crate) struct Span {
 impl Span {
     #[inline]
     pub(crate) fn of(self, bytes: &[u8]) -> &[u8] {
-        bytes.get(self.start as usize..self.end as usize).unwrap_or_default()
+        bytes
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
     }
 }
 
@@ -48,12 +50,24 @@ impl Section {
     /// blanks around them.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> + Clone {
-        self.fields.iter().map(|f| (f.name.of(&self.bytes), f.value.of(&self.bytes)))
+        self.fields
+            .iter()
+            .map(|f| (f.name.of(&self.bytes), f.value.of(&self.bytes)))
+    }
+
+    /// The name of the line at `index`; empty past the end.
+    #[inline]
+    pub fn name(&self, index: usize) -> &[u8] {
+        self.fields
+            .get(index)
+            .map_or(&[], |f| f.name.of(&self.bytes))
     }
 
     /// The first value of `name`, in any case.
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
-        self.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v)
+        self.iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, v)| v)
     }
 
     pub(crate) fn clear(&mut self) {
@@ -82,6 +96,7 @@ impl Head {
     }
 
     pub(crate) fn clear(&mut self) {
+        self.status = 0;
         self.reason = Span::default();
         self.fields.clear();
     }

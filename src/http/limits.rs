@@ -19,6 +19,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { head: 64 << 10, lines: 256, interim: 16, extensions: 16 << 10, trailers: 16 << 10, whole: 128 << 20 }
+        Limits {
+            head: 64 << 10,
+            lines: 256,
+            interim: 16,
+            extensions: 16 << 10,
+            trailers: 16 << 10,
+            whole: 128 << 20,
+        }
     }
 }

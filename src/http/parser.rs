@@ -5,6 +5,8 @@
 //! capacity reserved before the call, and never panic. The head's bytes are copied once, in one
 //! piece, and the spans point into that copy, so a head cut over many reads needs no other buffer.
 
+#![allow(unsafe_code, reason = "llhttp is C; this file is its safe wrapper")]
+
 use alloc::boxed::Box;
 use core::ffi::{c_char, c_int, c_void};
 
@@ -148,7 +150,9 @@ impl Parser {
         let (taken, stop) = self.execute(input)?;
         if let Some(from) = self.notes.trailers_from {
             let section = &mut self.notes.section;
-            section.bytes.extend_from_slice(&input[from.min(taken)..taken]);
+            section
+                .bytes
+                .extend_from_slice(&input[from.min(taken)..taken]);
             if section.bytes.len() > self.notes.limits.trailers as usize {
                 return Err(Limit::Trailers.into());
             }
@@ -166,14 +170,19 @@ impl Parser {
         self.raw.data = (&raw mut self.notes).cast::<c_void>();
         // SAFETY: `input` is valid for its length; the callbacks get `data`, which points to our
         // notes, and nothing else refers to them until the call returns.
-        let errno = unsafe { sys::llhttp_execute(&mut self.raw, input.as_ptr().cast::<c_char>(), input.len()) };
+        let errno = unsafe {
+            sys::llhttp_execute(&mut self.raw, input.as_ptr().cast::<c_char>(), input.len())
+        };
         self.raw.data = core::ptr::null_mut();
         match errno {
             sys::HPE_OK => Ok((input.len(), Stop::More)),
             sys::HPE_PAUSED | sys::HPE_PAUSED_UPGRADE if self.notes.stop != Stop::More => {
                 // SAFETY: `raw` was initialised; the result points into `input` or one past it.
                 let at = unsafe { sys::llhttp_get_error_pos(&self.raw) } as usize;
-                Ok((at.saturating_sub(self.notes.origin).min(input.len()), self.notes.stop))
+                Ok((
+                    at.saturating_sub(self.notes.origin).min(input.len()),
+                    self.notes.stop,
+                ))
             }
             errno => Err(self.notes.fault.unwrap_or_else(|| self.blame(errno))),
         }
@@ -182,7 +191,9 @@ impl Parser {
     /// Names the part that llhttp stumbled over.
     fn blame(&self, errno: sys::llhttp_errno_t) -> Fault {
         let part = match errno {
-            sys::HPE_INVALID_CONTENT_LENGTH | sys::HPE_UNEXPECTED_CONTENT_LENGTH => Misbehaviour::ContentLength,
+            sys::HPE_INVALID_CONTENT_LENGTH | sys::HPE_UNEXPECTED_CONTENT_LENGTH => {
+                Misbehaviour::ContentLength
+            }
             sys::HPE_INVALID_TRANSFER_ENCODING => Misbehaviour::TransferEncoding,
             sys::HPE_INVALID_CHUNK_SIZE => Misbehaviour::ChunkSize,
             sys::HPE_INVALID_VERSION => Misbehaviour::Version,
@@ -224,7 +235,9 @@ impl Parser {
         into.clear();
         core::mem::swap(gathered, into);
         // The callbacks push without allocating, so the swapped-in buffer needs the same room.
-        gathered.fields.reserve_exact(self.notes.limits.lines as usize);
+        gathered
+            .fields
+            .reserve_exact(self.notes.limits.lines as usize);
         Ok(())
     }
 
@@ -250,15 +263,25 @@ fn is_status_line(bytes: &[u8]) -> bool {
 /// Trims the value and refuses a folded line, whose value would otherwise depend on the reader.
 fn finish_field(bytes: &[u8], field: &mut FieldSpan) -> Result<(), Fault> {
     if field.value.start < field.name.end {
-        field.value = Span { start: field.name.end, end: field.name.end };
+        field.value = Span {
+            start: field.name.end,
+            end: field.name.end,
+        };
     }
-    let gap = Span { start: field.name.end, end: field.value.start }.of(bytes);
+    let gap = Span {
+        start: field.name.end,
+        end: field.value.start,
+    }
+    .of(bytes);
     if gap.contains(&b'\n') {
         return Err(Misbehaviour::FoldedHeader.into());
     }
     // Behind the value: blanks, then the line end, then no blank (which would be a fold).
     let rest = &bytes[(field.value.end as usize).min(bytes.len())..];
-    let blanks = rest.iter().take_while(|&&b| matches!(b, b' ' | b'\t')).count();
+    let blanks = rest
+        .iter()
+        .take_while(|&&b| matches!(b, b' ' | b'\t'))
+        .count();
     if let [b'\r', b'\n', b' ' | b'\t', ..] = rest[blanks..] {
         return Err(Misbehaviour::FoldedHeader.into());
     }
@@ -325,7 +348,10 @@ impl Notes {
     fn span(&self, at: *const c_char, len: usize) -> Span {
         // In a trailer section the first bytes of the input may be chunk data.
         let start = self.base + self.offset(at) - self.trailers_from.unwrap_or(0);
-        Span { start: start as u32, end: (start + len) as u32 }
+        Span {
+            start: start as u32,
+            end: (start + len) as u32,
+        }
     }
 }
 
@@ -340,7 +366,11 @@ unsafe extern "C" fn on_status(raw: *mut sys::llhttp_t, at: *const c_char, len: 
     GO_ON
 }
 
-unsafe extern "C" fn on_header_field(raw: *mut sys::llhttp_t, at: *const c_char, len: usize) -> c_int {
+unsafe extern "C" fn on_header_field(
+    raw: *mut sys::llhttp_t,
+    at: *const c_char,
+    len: usize,
+) -> c_int {
     // SAFETY: called by llhttp during `execute`.
     let n = unsafe { notes(raw) };
     if n.part == Part::Chunk {
@@ -358,7 +388,11 @@ unsafe extern "C" fn on_header_field(raw: *mut sys::llhttp_t, at: *const c_char,
     GO_ON
 }
 
-unsafe extern "C" fn on_header_value(raw: *mut sys::llhttp_t, at: *const c_char, len: usize) -> c_int {
+unsafe extern "C" fn on_header_value(
+    raw: *mut sys::llhttp_t,
+    at: *const c_char,
+    len: usize,
+) -> c_int {
     // SAFETY: called by llhttp during `execute`.
     let n = unsafe { notes(raw) };
     let span = n.span(at, len);
@@ -398,18 +432,31 @@ unsafe extern "C" fn on_headers_complete(raw: *mut sys::llhttp_t) -> c_int {
     PAUSE
 }
 
-unsafe extern "C" fn on_extension(raw: *mut sys::llhttp_t, _at: *const c_char, len: usize) -> c_int {
+unsafe extern "C" fn on_extension(
+    raw: *mut sys::llhttp_t,
+    _at: *const c_char,
+    len: usize,
+) -> c_int {
     // SAFETY: called by llhttp during `execute`.
     let n = unsafe { notes(raw) };
-    n.extensions = n.extensions.saturating_add(len.min(u32::MAX as usize) as u32);
-    if n.extensions > n.limits.extensions { n.refuse(Limit::Extensions) } else { GO_ON }
+    n.extensions = n
+        .extensions
+        .saturating_add(len.min(u32::MAX as usize) as u32);
+    if n.extensions > n.limits.extensions {
+        n.refuse(Limit::Extensions)
+    } else {
+        GO_ON
+    }
 }
 
 unsafe extern "C" fn on_body(raw: *mut sys::llhttp_t, at: *const c_char, len: usize) -> c_int {
     // SAFETY: called by llhttp during `execute`.
     let n = unsafe { notes(raw) };
     let start = n.offset(at);
-    n.stop = Stop::Body { start, end: start + len };
+    n.stop = Stop::Body {
+        start,
+        end: start + len,
+    };
     PAUSE
 }
 

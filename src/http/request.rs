@@ -96,12 +96,19 @@ where
         None => close,
     };
     let length = request.body.map_or(0, <[u8]>::len);
-    if given.length.is_some_and(|v| number(v) != Some(length as u64)) {
+    if given
+        .length
+        .is_some_and(|v| number(v) != Some(length as u64))
+    {
         return Err(Misuse::ContentLength);
     }
     put_line(wire, request);
     put_host(wire, authority, given.host);
-    for (name, value) in request.fields.clone().filter(|(name, _)| own_field(name).is_none()) {
+    for (name, value) in request
+        .fields
+        .clone()
+        .filter(|(name, _)| own_field(name).is_none())
+    {
         put_field(wire, name, value);
     }
     // RFC 9110 8.6: a method that usually has content says so even when there is none.
@@ -111,13 +118,23 @@ where
         put_number(wire, length as u64);
         wire.extend_from_slice(b"\r\n");
     }
-    let connection = if close { b"close".as_slice() } else { b"keep-alive" };
+    let connection = if close {
+        b"close".as_slice()
+    } else {
+        b"keep-alive"
+    };
     put_field(wire, b"Connection", given.connection.unwrap_or(connection));
     wire.extend_from_slice(b"\r\n");
     wire.extend_from_slice(request.body.unwrap_or_default());
     Ok(Encoded {
-        asked: Asked { head: request.method == b"HEAD", close },
-        idempotent: matches!(request.method, b"GET" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"TRACE"),
+        asked: Asked {
+            head: request.method == b"HEAD",
+            close,
+        },
+        idempotent: matches!(
+            request.method,
+            b"GET" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"TRACE"
+        ),
     })
 }
 
@@ -182,9 +199,17 @@ fn own_field(name: &[u8]) -> Option<Own> {
 fn put_line<F>(wire: &mut Vec<u8>, request: &Request<'_, F>) {
     wire.extend_from_slice(request.method);
     wire.push(b' ');
-    wire.extend_from_slice(if request.path.is_empty() { b"/" } else { request.path });
+    wire.extend_from_slice(if request.path.is_empty() {
+        b"/"
+    } else {
+        request.path
+    });
     if !request.query.is_empty() {
-        wire.push(if request.path.contains(&b'?') { b'&' } else { b'?' });
+        wire.push(if request.path.contains(&b'?') {
+            b'&'
+        } else {
+            b'?'
+        });
         wire.extend_from_slice(request.query);
     }
     wire.extend_from_slice(b" HTTP/1.1\r\n");
@@ -203,7 +228,11 @@ fn put_host(wire: &mut Vec<u8>, authority: Authority<'_>, given: Option<&[u8]>) 
 /// without its zone, which means nothing to the peer (RFC 6874 4).
 pub(crate) fn put_authority(wire: &mut Vec<u8>, authority: Authority<'_>) {
     if authority.host.contains(&b':') {
-        let zone = authority.host.iter().position(|&b| b == b'%').unwrap_or(authority.host.len());
+        let zone = authority
+            .host
+            .iter()
+            .position(|&b| b == b'%')
+            .unwrap_or(authority.host.len());
         wire.push(b'[');
         wire.extend_from_slice(&authority.host[..zone]);
         wire.push(b']');
@@ -269,17 +298,38 @@ mod tests {
         }
     }
 
-    fn written(method: &str, path: &str, fields: Fields<'_>, body: Option<&str>) -> Result<String, Misuse> {
+    fn written(
+        method: &str,
+        path: &str,
+        fields: Fields<'_>,
+        body: Option<&str>,
+    ) -> Result<String, Misuse> {
         let mut wire = Vec::new();
-        let authority = Authority { host: b"a.test", port: Some(8080) };
-        let result = encode(&mut wire, authority, &request(method, path, fields, body), false);
-        assert!(result.is_ok() || wire.is_empty(), "nothing is left of a refused request");
+        let authority = Authority {
+            host: b"a.test",
+            port: Some(8080),
+        };
+        let result = encode(
+            &mut wire,
+            authority,
+            &request(method, path, fields, body),
+            false,
+        );
+        assert!(
+            result.is_ok() || wire.is_empty(),
+            "nothing is left of a refused request"
+        );
         result.map(|_| String::from_utf8(wire).unwrap())
     }
 
     #[test]
     fn a_request_is_written_once_and_in_order() {
-        let fields: Fields<'_> = &[("x-a", "1"), ("HOST", "other"), ("x-a", "2"), ("Transfer-Encoding", "chunked")];
+        let fields: Fields<'_> = &[
+            ("x-a", "1"),
+            ("HOST", "other"),
+            ("x-a", "2"),
+            ("Transfer-Encoding", "chunked"),
+        ];
         assert_eq!(
             written("POST", "/p?q", fields, Some("hello")).unwrap(),
             "POST /p?q HTTP/1.1\r\nHost: other\r\nx-a: 1\r\nx-a: 2\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\nhello"
@@ -288,10 +338,18 @@ mod tests {
 
     #[test]
     fn case_46_methods_with_content_say_that_there_is_none() {
-        for (method, line) in [("POST", true), ("PUT", true), ("PATCH", true), ("GET", false), ("DELETE", false)] {
+        for (method, line) in [
+            ("POST", true),
+            ("PUT", true),
+            ("PATCH", true),
+            ("GET", false),
+            ("DELETE", false),
+        ] {
             let text = written(method, "", &[], None).unwrap();
             assert_eq!(text.contains("Content-Length: 0\r\n"), line, "{method}");
-            assert!(text.starts_with(&std::format!("{method} / HTTP/1.1\r\nHost: a.test:8080\r\n")));
+            assert!(text.starts_with(&std::format!(
+                "{method} / HTTP/1.1\r\nHost: a.test:8080\r\n"
+            )));
         }
     }
 
@@ -301,9 +359,18 @@ mod tests {
             let with = |s: &str| std::format!("{s}{bad}");
             assert_eq!(written(&with("GET"), "/", &[], None), Err(Misuse::Method));
             assert_eq!(written("GET", &with("/a"), &[], None), Err(Misuse::Path));
-            assert_eq!(written("GET", "/", &[(&with("X"), "v")], None), Err(Misuse::HeaderName));
-            assert_eq!(written("GET", "/", &[("X", &with("v"))], None), Err(Misuse::HeaderValue));
-            assert_eq!(written("GET", "/", &[("Host", &with("h"))], None), Err(Misuse::HeaderValue));
+            assert_eq!(
+                written("GET", "/", &[(&with("X"), "v")], None),
+                Err(Misuse::HeaderName)
+            );
+            assert_eq!(
+                written("GET", "/", &[("X", &with("v"))], None),
+                Err(Misuse::HeaderValue)
+            );
+            assert_eq!(
+                written("GET", "/", &[("Host", &with("h"))], None),
+                Err(Misuse::HeaderValue)
+            );
         }
         assert_eq!(written("GET /evil", "/", &[], None), Err(Misuse::Method));
         assert_eq!(written("GET", "/a b", &[], None), Err(Misuse::Path));
@@ -313,10 +380,25 @@ mod tests {
 
     #[test]
     fn own_fields_are_overridden_once() {
-        assert_eq!(written("GET", "/", &[("host", "a"), ("Host", "b")], None), Err(Misuse::HeaderRepeated));
-        assert_eq!(written("POST", "/", &[("content-length", "4")], Some("hello")), Err(Misuse::ContentLength));
-        assert_eq!(written("GET", "/", &[("Content-Length", "5")], None), Err(Misuse::ContentLength));
-        let text = written("POST", "/", &[("content-length", "5"), ("connection", "close")], Some("hello")).unwrap();
+        assert_eq!(
+            written("GET", "/", &[("host", "a"), ("Host", "b")], None),
+            Err(Misuse::HeaderRepeated)
+        );
+        assert_eq!(
+            written("POST", "/", &[("content-length", "4")], Some("hello")),
+            Err(Misuse::ContentLength)
+        );
+        assert_eq!(
+            written("GET", "/", &[("Content-Length", "5")], None),
+            Err(Misuse::ContentLength)
+        );
+        let text = written(
+            "POST",
+            "/",
+            &[("content-length", "5"), ("connection", "close")],
+            Some("hello"),
+        )
+        .unwrap();
         assert_eq!(text.matches("ontent-").count(), 1);
         assert!(text.contains("Connection: close\r\n"));
     }
@@ -325,7 +407,13 @@ mod tests {
     fn authorities() {
         let shown = |host: &str, port| {
             let mut wire = Vec::new();
-            put_authority(&mut wire, Authority { host: host.as_bytes(), port });
+            put_authority(
+                &mut wire,
+                Authority {
+                    host: host.as_bytes(),
+                    port,
+                },
+            );
             String::from_utf8(wire).unwrap()
         };
         assert_eq!(shown("a.test", None), "a.test");

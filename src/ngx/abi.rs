@@ -133,15 +133,25 @@ pub struct Reply {
 
 impl Text {
     /// Nothing.
-    pub const ABSENT: Text = Text { p: ptr::null(), n: 0 };
+    pub const ABSENT: Text = Text {
+        p: ptr::null(),
+        n: 0,
+    };
 
     /// A view of `bytes`, which the caller keeps alive as the type's users are promised.
     pub(crate) const fn of(bytes: &[u8]) -> Text {
-        Text { p: bytes.as_ptr(), n: bytes.len() }
+        Text {
+            p: bytes.as_ptr(),
+            n: bytes.len(),
+        }
     }
 
     fn sane(&self) -> bool {
-        if self.p.is_null() { self.n == 0 } else { self.n <= isize::MAX as usize }
+        if self.p.is_null() {
+            self.n == 0
+        } else {
+            self.n <= isize::MAX as usize
+        }
     }
 
     /// The bytes; empty when absent.
@@ -192,8 +202,19 @@ impl<'a> Checked<'a> {
     pub(crate) unsafe fn new(call: *const Call) -> Option<Checked<'a>> {
         // SAFETY: the caller's promise.
         let call = unsafe { call.as_ref() }?;
-        let texts = [&call.scheme, &call.host, &call.pool, &call.method, &call.path, &call.query, &call.body];
-        if !texts.into_iter().all(Text::sane) || call.nfields > FIELDS_MAX || !call.fields.is_aligned() {
+        let texts = [
+            &call.scheme,
+            &call.host,
+            &call.pool,
+            &call.method,
+            &call.path,
+            &call.query,
+            &call.body,
+        ];
+        if !texts.into_iter().all(Text::sane)
+            || call.nfields > FIELDS_MAX
+            || !call.fields.is_aligned()
+        {
             return None;
         }
         let fields = match call.nfields {
@@ -202,7 +223,10 @@ impl<'a> Checked<'a> {
             // SAFETY: the caller's promise.
             n => unsafe { core::slice::from_raw_parts(call.fields, n as usize) },
         };
-        fields.iter().all(|f| f.name.sane() && f.value.sane()).then_some(Checked { call, fields })
+        fields
+            .iter()
+            .all(|f| f.name.sane() && f.value.sane())
+            .then_some(Checked { call, fields })
     }
 
     /// The numbers of the call.
@@ -224,7 +248,9 @@ impl<'a> Checked<'a> {
     /// (name, value) of the header lines.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
         // SAFETY: sane by construction, and alive by the promise made there.
-        self.fields.iter().map(|f| unsafe { (f.name.bytes(), f.value.bytes()) })
+        self.fields
+            .iter()
+            .map(|f| unsafe { (f.name.bytes(), f.value.bytes()) })
     }
 
     pub(crate) fn has(&self, flag: u32) -> bool {

@@ -6,24 +6,25 @@
 //! | `nhfc_connect_timeout`, `nhfc_send_timeout`, `nhfc_read_timeout` | http, server, location | `lua_socket_*_timeout` |
 //! | `nhfc_keepalive_timeout` | http, server, location | `lua_socket_keepalive_timeout` |
 //! | `nhfc_pool_size` | http, server, location | `lua_socket_pool_size` |
-//! | `nhfc_trace` | http, server, location | `off` |
 //! | `nhfc_max_header_size` | http | `64k` |
 //! | `nhfc_max_header_lines` | http | `256` |
 //! | `nhfc_max_interim_responses` | http | `16` |
 //! | `nhfc_max_body_size` | http | `128m` |
+//! | `nhfc_trace` | http | `off` |
 //!
-//! A timeout of 0 means no limit. The limits are the worker's, because a connection may serve
-//! several locations in its life.
+//! A timeout of 0 means no limit. Limits and trace are the worker's, because a connection may
+//! serve several locations in its life. The trace goes to the error log at level `notice`.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::offset_of;
 use core::ptr;
 
 use nginx_sys::{
-    NGX_CONF_FLAG, NGX_CONF_TAKE1, NGX_CONF_UNSET, NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF,
-    NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF, ngx_command_t, ngx_conf_set_flag_slot, ngx_conf_set_msec_slot,
-    ngx_conf_set_num_slot, ngx_conf_set_off_slot, ngx_conf_set_size_slot, ngx_conf_t, ngx_flag_t, ngx_http_request_t,
-    ngx_int_t, ngx_msec_t, ngx_palloc, ngx_str_t, ngx_uint_t, off_t,
+    NGX_CONF_FLAG, NGX_CONF_TAKE1, NGX_CONF_UNSET, NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET,
+    NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF, ngx_command_t,
+    ngx_conf_set_flag_slot, ngx_conf_set_msec_slot, ngx_conf_set_num_slot, ngx_conf_set_off_slot,
+    ngx_conf_set_size_slot, ngx_conf_t, ngx_flag_t, ngx_http_request_t, ngx_int_t, ngx_msec_t,
+    ngx_palloc, ngx_str_t, ngx_uint_t, off_t,
 };
 use ngx_http_ffi_client::{Config, Duration, Limits};
 
@@ -46,6 +47,7 @@ pub(crate) struct MainConf {
     header_lines: ngx_int_t,
     interim: ngx_int_t,
     body_size: off_t,
+    trace: ngx_flag_t,
     pub(crate) lua: Option<Lua>,
 }
 
@@ -57,14 +59,22 @@ pub(crate) struct LocationConf {
     read_timeout: ngx_msec_t,
     keepalive_timeout: ngx_msec_t,
     pool_size: ngx_int_t,
-    trace: ngx_flag_t,
 }
 
 type Setter = unsafe extern "C" fn(*mut ngx_conf_t, *mut ngx_command_t, *mut c_void) -> *mut c_char;
 
-const fn directive(name: &'static CStr, contexts: u32, set: Setter, conf: usize, offset: usize) -> ngx_command_t {
+const fn directive(
+    name: &'static CStr,
+    contexts: u32,
+    set: Setter,
+    conf: usize,
+    offset: usize,
+) -> ngx_command_t {
     ngx_command_t {
-        name: ngx_str_t { len: name.to_bytes().len(), data: name.as_ptr().cast_mut().cast() },
+        name: ngx_str_t {
+            len: name.to_bytes().len(),
+            data: name.as_ptr().cast_mut().cast(),
+        },
         type_: contexts as ngx_uint_t,
         set: Some(set),
         conf,
@@ -79,27 +89,69 @@ const fn anywhere(name: &'static CStr, set: Setter, offset: usize) -> ngx_comman
 }
 
 const fn http_only(name: &'static CStr, set: Setter, offset: usize) -> ngx_command_t {
-    directive(name, NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set, NGX_HTTP_MAIN_CONF_OFFSET, offset)
+    directive(
+        name,
+        NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1,
+        set,
+        NGX_HTTP_MAIN_CONF_OFFSET,
+        offset,
+    )
 }
 
 /// The command table.
 pub(crate) static COMMANDS: Shared<[ngx_command_t; 11]> = Shared::new([
-    anywhere(c"nhfc_connect_timeout", ngx_conf_set_msec_slot, offset_of!(LocationConf, connect_timeout)),
-    anywhere(c"nhfc_send_timeout", ngx_conf_set_msec_slot, offset_of!(LocationConf, send_timeout)),
-    anywhere(c"nhfc_read_timeout", ngx_conf_set_msec_slot, offset_of!(LocationConf, read_timeout)),
-    anywhere(c"nhfc_keepalive_timeout", ngx_conf_set_msec_slot, offset_of!(LocationConf, keepalive_timeout)),
-    anywhere(c"nhfc_pool_size", ngx_conf_set_num_slot, offset_of!(LocationConf, pool_size)),
+    anywhere(
+        c"nhfc_connect_timeout",
+        ngx_conf_set_msec_slot,
+        offset_of!(LocationConf, connect_timeout),
+    ),
+    anywhere(
+        c"nhfc_send_timeout",
+        ngx_conf_set_msec_slot,
+        offset_of!(LocationConf, send_timeout),
+    ),
+    anywhere(
+        c"nhfc_read_timeout",
+        ngx_conf_set_msec_slot,
+        offset_of!(LocationConf, read_timeout),
+    ),
+    anywhere(
+        c"nhfc_keepalive_timeout",
+        ngx_conf_set_msec_slot,
+        offset_of!(LocationConf, keepalive_timeout),
+    ),
+    anywhere(
+        c"nhfc_pool_size",
+        ngx_conf_set_num_slot,
+        offset_of!(LocationConf, pool_size),
+    ),
+    http_only(
+        c"nhfc_max_header_size",
+        ngx_conf_set_size_slot,
+        offset_of!(MainConf, header_size),
+    ),
+    http_only(
+        c"nhfc_max_header_lines",
+        ngx_conf_set_num_slot,
+        offset_of!(MainConf, header_lines),
+    ),
+    http_only(
+        c"nhfc_max_interim_responses",
+        ngx_conf_set_num_slot,
+        offset_of!(MainConf, interim),
+    ),
+    http_only(
+        c"nhfc_max_body_size",
+        ngx_conf_set_off_slot,
+        offset_of!(MainConf, body_size),
+    ),
     directive(
         c"nhfc_trace",
-        NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_FLAG,
+        NGX_HTTP_MAIN_CONF | NGX_CONF_FLAG,
         ngx_conf_set_flag_slot,
-        NGX_HTTP_LOC_CONF_OFFSET,
-        offset_of!(LocationConf, trace),
+        NGX_HTTP_MAIN_CONF_OFFSET,
+        offset_of!(MainConf, trace),
     ),
-    http_only(c"nhfc_max_header_size", ngx_conf_set_size_slot, offset_of!(MainConf, header_size)),
-    http_only(c"nhfc_max_header_lines", ngx_conf_set_num_slot, offset_of!(MainConf, header_lines)),
-    http_only(c"nhfc_max_interim_responses", ngx_conf_set_num_slot, offset_of!(MainConf, interim)),
-    http_only(c"nhfc_max_body_size", ngx_conf_set_off_slot, offset_of!(MainConf, body_size)),
     ngx_command_t::empty(),
 ]);
 
@@ -123,6 +175,7 @@ pub(crate) unsafe extern "C" fn create_main(cf: *mut ngx_conf_t) -> *mut c_void 
         header_lines: UNSET,
         interim: UNSET,
         body_size: UNSET_OFF,
+        trace: UNSET,
         lua: None,
     };
     // SAFETY: nginx passes the configuration being read.
@@ -141,33 +194,55 @@ pub(crate) unsafe extern "C" fn create_location(cf: *mut ngx_conf_t) -> *mut c_v
         read_timeout: UNSET_MSEC,
         keepalive_timeout: UNSET_MSEC,
         pool_size: UNSET,
-        trace: UNSET,
     };
     // SAFETY: nginx passes the configuration being read.
     unsafe { place(cf, unset) }
 }
 
-pub(crate) unsafe extern "C" fn merge_location(_: *mut ngx_conf_t, outer: *mut c_void, inner: *mut c_void) -> *mut c_char {
+pub(crate) unsafe extern "C" fn merge_location(
+    _: *mut ngx_conf_t,
+    outer: *mut c_void,
+    inner: *mut c_void,
+) -> *mut c_char {
     fn inherit<T: Copy + PartialEq>(inner: &mut T, outer: T, unset: T) {
         if *inner == unset {
             *inner = outer;
         }
     }
     // SAFETY: both were made by `create_location`, and are two.
-    let (outer, inner) = unsafe { (&*outer.cast::<LocationConf>(), &mut *inner.cast::<LocationConf>()) };
-    inherit(&mut inner.connect_timeout, outer.connect_timeout, UNSET_MSEC);
+    let (outer, inner) = unsafe {
+        (
+            &*outer.cast::<LocationConf>(),
+            &mut *inner.cast::<LocationConf>(),
+        )
+    };
+    inherit(
+        &mut inner.connect_timeout,
+        outer.connect_timeout,
+        UNSET_MSEC,
+    );
     inherit(&mut inner.send_timeout, outer.send_timeout, UNSET_MSEC);
     inherit(&mut inner.read_timeout, outer.read_timeout, UNSET_MSEC);
-    inherit(&mut inner.keepalive_timeout, outer.keepalive_timeout, UNSET_MSEC);
+    inherit(
+        &mut inner.keepalive_timeout,
+        outer.keepalive_timeout,
+        UNSET_MSEC,
+    );
     inherit(&mut inner.pool_size, outer.pool_size, UNSET);
-    inherit(&mut inner.trace, outer.trace, UNSET);
     ptr::null_mut()
 }
 
 impl MainConf {
     /// What the engine is made with.
     pub(crate) fn engine(&self) -> Config {
-        Config { limits: self.limits() }
+        let mut config = Config::default();
+        config.limits = self.limits();
+        config
+    }
+
+    /// Whether the state trace goes to the error log.
+    pub(crate) fn trace(&self) -> bool {
+        self.trace == 1
     }
 
     fn limits(&self) -> Limits {
@@ -206,7 +281,12 @@ impl<'a> InForce<'a> {
     }
 
     /// `option` in milliseconds when it is above zero, else the directive, else ngx_lua's.
-    fn timeout(&self, option: i32, ours: impl Fn(&LocationConf) -> ngx_msec_t, theirs: Option<usize>) -> Duration {
+    fn timeout(
+        &self,
+        option: i32,
+        ours: impl Fn(&LocationConf) -> ngx_msec_t,
+        theirs: Option<usize>,
+    ) -> Duration {
         if let Some(ms) = u32::try_from(option).ok().filter(|ms| *ms > 0) {
             return Duration(ms);
         }
@@ -221,7 +301,11 @@ impl<'a> InForce<'a> {
 
     /// Time to connect.
     pub(crate) fn connect(&self, option: i32) -> Duration {
-        self.timeout(option, |c| c.connect_timeout, self.lua.directives.connect_timeout)
+        self.timeout(
+            option,
+            |c| c.connect_timeout,
+            self.lua.directives.connect_timeout,
+        )
     }
 
     /// Time between two writes.
@@ -238,7 +322,11 @@ impl<'a> InForce<'a> {
     pub(crate) fn idle(&self, option: i32) -> Duration {
         match option {
             0 => Duration::NONE,
-            _ => self.timeout(option, |c| c.keepalive_timeout, self.lua.directives.keepalive_timeout),
+            _ => self.timeout(
+                option,
+                |c| c.keepalive_timeout,
+                self.lua.directives.keepalive_timeout,
+            ),
         }
     }
 
@@ -249,12 +337,13 @@ impl<'a> InForce<'a> {
             .or_else(|| positive(self.own.pool_size))
             .or_else(|| positive(self.top.pool_size))
             // SAFETY: the promise made to `at`.
-            .or_else(|| positive(unsafe { self.lua.directives.number(self.r, self.lua.directives.pool_size) }?))
+            .or_else(|| {
+                positive(unsafe {
+                    self.lua
+                        .directives
+                        .number(self.r, self.lua.directives.pool_size)
+                }?)
+            })
             .unwrap_or(LUA_POOL_SIZE)
-    }
-
-    /// Whether the state trace goes to the error log.
-    pub(crate) fn trace(&self) -> bool {
-        self.own.trace == 1 || (self.own.trace == UNSET && self.top.trace == 1)
     }
 }

@@ -35,7 +35,9 @@ impl State {
     /// Sends what is owed and receives once. A socket that stays ready is queued again, behind the
     /// orders that what it received has caused, or in the next turn once its share is used up.
     pub(crate) fn drive(&mut self, key: Key, budget: usize) {
-        let Some(socket) = self.sockets.get(key).filter(|s| !s.connecting) else { return };
+        let Some(socket) = self.sockets.get(key).filter(|s| !s.connecting) else {
+            return;
+        };
         let sent = match self.send(key, socket, budget) {
             Ok(sent) => sent,
             Err(error) => {
@@ -82,10 +84,10 @@ impl State {
         if !socket.can_read() || !self.engine.interest(key).read {
             return Some(0);
         }
-        let Some(mut buf) = self.engine.input(key) else { return Some(0) };
-        let (to, len) = buf.spare();
-        // SAFETY: the buffer says it has this much room, and it is ours until given back.
-        match unsafe { socket.recv(to, len) } {
+        let Some(mut buf) = self.engine.input(key) else {
+            return Some(0);
+        };
+        match socket.recv(buf.spare()) {
             Moved::Bytes(0) => {
                 self.engine.give_back(key, buf);
                 self.engine.handle(key, Event::Eof, now());
@@ -109,10 +111,14 @@ impl State {
 
     /// A socket event: the connect is over, the socket is ready, or nginx wants it closed.
     fn socket_event(&mut self, key: Key) {
-        let Some(socket) = self.sockets.get(key) else { return };
+        let Some(socket) = self.sockets.get(key) else {
+            return;
+        };
         match socket.told_to_close() {
             Some(Told::Now) => return self.engine.shut(key, now()),
-            Some(Told::IfIdle) if self.engine.pooled(key) => return self.engine.handle(key, Event::Eof, now()),
+            Some(Told::IfIdle) if self.engine.pooled(key) => {
+                return self.engine.handle(key, Event::Eof, now());
+            }
             Some(Told::IfIdle) => return socket.keep(),
             None => {}
         }

@@ -6,9 +6,12 @@ use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use nginx_sys::ngx_http_request_t;
-use ngx_http_ffi_client::{Collect, Duration, Error, Finished, Id, Keepalive, Request, Scheme, Status, Target, Timeouts, Until};
+use ngx_http_ffi_client::{
+    Collect, Duration, Error, Finished, Id, Keepalive, Request, Scheme, Status, Target, Timeouts,
+    Until,
+};
 
-use crate::abi::{self, AGAIN, CLOSED, Call, Checked, ENDED, OK, Reply, Text};
+use crate::abi::{self, AGAIN, CLOSED, Call, Checked, ENDED, HAS_BODY, OK, REUSABLE, Reply, Text};
 use crate::conf::InForce;
 use crate::lua::CoCtx;
 use crate::owner::{self, OwnerKey, Started};
@@ -63,7 +66,10 @@ impl State {
 
     fn keepalive(&self, r: Caller, idle_ms: i32, pool_size: i32) -> Keepalive {
         let in_force = self.in_force(r);
-        Keepalive { idle: in_force.idle(idle_ms), pool_size: Some(in_force.pool_size(pool_size)) }
+        Keepalive {
+            idle: in_force.idle(idle_ms),
+            pool_size: Some(in_force.pool_size(pool_size)),
+        }
     }
 
     /// Starts a request of its own.
@@ -73,17 +79,25 @@ impl State {
             .has(abi::KEEPALIVE)
             .then(|| self.keepalive(r, numbers.idle_ms, numbers.pool_size));
         let (target, timeouts) = (target(call)?, self.timeouts(r, numbers));
-        self.engine.set_trace(self.in_force(r).trace());
         self.engine
-            .fetch(&target, &request(call), timeouts, Collect::Whole, keepalive, now())
+            .fetch(
+                &target,
+                &request(call),
+                timeouts,
+                Collect::Whole,
+                keepalive,
+                now(),
+            )
             .map_err(text)
     }
 
     /// Starts to connect. The exchange is the caller's from now on.
     pub(crate) fn connect(&mut self, r: Caller, call: &Checked<'_>) -> Result<Id, Failure> {
         let (target, timeouts) = (target(call)?, self.timeouts(r, call.numbers()));
-        self.engine.set_trace(self.in_force(r).trace());
-        let id = self.engine.connect(&target, timeouts, now()).map_err(text)?;
+        let id = self
+            .engine
+            .connect(&target, timeouts, now())
+            .map_err(text)?;
         self.issue(r, id, Started::Connect)?;
         Ok(id)
     }
@@ -98,10 +112,17 @@ impl State {
     ) -> Result<(Id, Started), Failure> {
         self.unwaited(held, reply)?;
         let whole = call.has(abi::WHOLE);
-        let collect = if whole { Collect::Whole } else { Collect::Stream };
+        let collect = if whole {
+            Collect::Whole
+        } else {
+            Collect::Stream
+        };
         let timeouts = self.timeouts(r, call.numbers());
         self.engine.set_timeouts(held, timeouts, now());
-        let id = self.engine.request(held, &request(call), collect, now()).map_err(text)?;
+        let id = self
+            .engine
+            .request(held, &request(call), collect, now())
+            .map_err(text)?;
         reply.id = 0.0;
         self.owners.withdraw(held);
         let started = Started::Request { whole };
@@ -111,12 +132,16 @@ impl State {
 
     /// What is going on for an exchange that Lua has waited for.
     pub(crate) fn started(&mut self, id: Id) -> Started {
-        self.owners.ticket(id).map_or(Started::Nothing, |t| t.started)
+        self.owners
+            .ticket(id)
+            .map_or(Started::Nothing, |t| t.started)
     }
 
     fn issue(&mut self, r: Caller, id: Id, started: Started) -> Result<(), Failure> {
         // SAFETY: live, and still running Lua code.
-        let owner = r.owner().or_else(|| unsafe { self.owners.adopt(r.0.as_ptr(), Some(on_request_end)) });
+        let owner = r
+            .owner()
+            .or_else(|| unsafe { self.owners.adopt(r.0.as_ptr(), Some(on_request_end)) });
         let Some(owner) = owner else {
             self.engine.abort(id, now());
             return Err("no memory");
@@ -129,9 +154,15 @@ impl State {
     pub(crate) fn mine(&mut self, r: Caller, handle: f64) -> Result<Id, Failure> {
         // Handles are integers below 2^53; anything else names nothing.
         let bits = handle as u64;
-        let id = Id::from_bits(bits).filter(|_| bits as f64 == handle).ok_or(GONE)?;
+        let id = Id::from_bits(bits)
+            .filter(|_| bits as f64 == handle)
+            .ok_or(GONE)?;
         let owner = self.owners.ticket(id).map(|t| t.owner()).ok_or(GONE)?;
-        if r.owner() == Some(owner) { Ok(id) } else { Err(FOREIGN) }
+        if r.owner() == Some(owner) {
+            Ok(id)
+        } else {
+            Err(FOREIGN)
+        }
     }
 
     /// That nobody waits for the exchange. One whose waiter was killed ends here.
@@ -160,7 +191,13 @@ impl State {
     }
 
     /// Has the caller wait until the engine wakes the exchange.
-    fn wait(&mut self, r: Caller, id: Id, started: Started, reply: &mut Reply) -> Result<c_int, Failure> {
+    fn wait(
+        &mut self,
+        r: Caller,
+        id: Id,
+        started: Started,
+        reply: &mut Reply,
+    ) -> Result<c_int, Failure> {
         if self.owners.ticket(id).is_none() {
             self.issue(r, id, started)?;
         }
@@ -181,7 +218,13 @@ impl State {
     }
 
     /// The answer to `nhfc_fetch`, `nhfc_connect` and `nhfc_request`, or a wait for it.
-    pub(crate) fn collect(&mut self, r: Caller, id: Id, started: Started, reply: &mut Reply) -> Result<c_int, Failure> {
+    pub(crate) fn collect(
+        &mut self,
+        r: Caller,
+        id: Id,
+        started: Started,
+        reply: &mut Reply,
+    ) -> Result<c_int, Failure> {
         let until = match started {
             Started::Connect => Until::Connected,
             Started::Request { whole: false } => Until::Head,
@@ -207,8 +250,13 @@ impl State {
     /// A whole response whose exchange is over.
     fn finished(&mut self, id: Id, reply: &mut Reply) -> Result<c_int, Failure> {
         reply.reused = self.engine.reused(id);
+        if self.engine.has_body(id) {
+            reply.flags |= HAS_BODY;
+        }
         self.owners.withdraw(id);
-        let Some(finished) = self.engine.take(id) else { return Err(GONE) };
+        let Some(finished) = self.engine.take(id) else {
+            return Err(GONE);
+        };
         reply.flags |= ENDED;
         self.keep(finished, reply);
         Ok(OK)
@@ -221,8 +269,11 @@ impl State {
         if let Some(head) = self.engine.head(id) {
             self.answer.head(head, reply);
         }
-        if self.engine.status(id) == Status::Running || !self.engine.body(id).is_empty() {
-            reply.flags |= abi::HAS_BODY;
+        if self.engine.has_body(id) {
+            reply.flags |= HAS_BODY;
+        }
+        if self.engine.reusable(id).is_ok() {
+            reply.flags |= REUSABLE;
         }
         if started == (Started::Request { whole: true }) {
             let n = self.engine.body(id).len();
@@ -233,8 +284,18 @@ impl State {
     }
 
     /// The next piece of the body, its end, or a wait for either.
-    pub(crate) fn read(&mut self, r: Caller, id: Id, max: usize, reply: &mut Reply) -> Result<c_int, Failure> {
-        let n = self.engine.body(id).len().min(if max == 0 { PIECE } else { max });
+    pub(crate) fn read(
+        &mut self,
+        r: Caller,
+        id: Id,
+        max: usize,
+        reply: &mut Reply,
+    ) -> Result<c_int, Failure> {
+        let n = self
+            .engine
+            .body(id)
+            .len()
+            .min(if max == 0 { PIECE } else { max });
         if n > 0 {
             let owner = self.owners.ticket(id).map(|t| t.owner()).ok_or(GONE)?;
             let share = self.owners.share(owner, now().0);
@@ -256,7 +317,12 @@ impl State {
     }
 
     /// The rest of the body in one piece, or a wait for it.
-    pub(crate) fn read_all(&mut self, r: Caller, id: Id, reply: &mut Reply) -> Result<c_int, Failure> {
+    pub(crate) fn read_all(
+        &mut self,
+        r: Caller,
+        id: Id,
+        reply: &mut Reply,
+    ) -> Result<c_int, Failure> {
         if !self.engine.wait(id, Until::Done, now()) {
             return self.wait(r, id, Started::Read, reply);
         }
@@ -347,7 +413,9 @@ fn target<'a>(call: &Checked<'a>) -> Result<Target<'a>, Failure> {
     })
 }
 
-fn request<'a>(call: &Checked<'a>) -> Request<'a, impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a>> {
+fn request<'a>(
+    call: &Checked<'a>,
+) -> Request<'a, impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a>> {
     Request {
         method: call.text(|c| &c.method),
         path: call.text(|c| &c.path),
@@ -379,7 +447,9 @@ unsafe extern "C" fn on_request_end(data: *mut c_void) {
 
 /// ngx_lua ends a coroutine that waits by name.
 unsafe extern "C" fn on_kill(co: *mut c_void) {
-    let Some(co) = NonNull::new(co.cast::<CoCtx>()) else { return };
+    let Some(co) = NonNull::new(co.cast::<CoCtx>()) else {
+        return;
+    };
     let end = || {
         worker::with(|state| {
             // SAFETY: ngx_lua passes the coroutine that `begin` named.

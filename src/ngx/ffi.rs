@@ -20,9 +20,14 @@ use crate::worker::{self, State};
 ///
 /// # Safety
 /// `out` is null or points to a reply.
-unsafe fn answer(out: *mut Reply, body: impl FnOnce(&mut Reply) -> Result<c_int, Failure>) -> c_int {
+unsafe fn answer(
+    out: *mut Reply,
+    body: impl FnOnce(&mut Reply) -> Result<c_int, Failure>,
+) -> c_int {
     // SAFETY: the caller's promise.
-    let Some(reply) = (unsafe { out.as_mut() }) else { return ERROR };
+    let Some(reply) = (unsafe { out.as_mut() }) else {
+        return ERROR;
+    };
     *reply = Reply::EMPTY;
     let failure = match catch_unwind(AssertUnwindSafe(|| body(reply))) {
         Ok(Ok(rc)) => return rc,
@@ -83,7 +88,11 @@ pub extern "C" fn nhfc_plain_yield() -> c_int {
 /// As for every function here: `r` is the request whose Lua code calls, or null; the other
 /// pointers are null or point to what their types say.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nhfc_fetch(r: *mut ngx_http_request_t, call: *const Call, out: *mut Reply) -> c_int {
+pub unsafe extern "C" fn nhfc_fetch(
+    r: *mut ngx_http_request_t,
+    call: *const Call,
+    out: *mut Reply,
+) -> c_int {
     let body = |reply: &mut Reply| {
         // SAFETY: the caller's promise.
         let (r, call) = unsafe { (Caller::new(r)?, Checked::new(call).ok_or(BAD_CALL)?) };
@@ -99,7 +108,11 @@ pub unsafe extern "C" fn nhfc_fetch(r: *mut ngx_http_request_t, call: *const Cal
 /// # Safety
 /// As for [`nhfc_fetch`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nhfc_connect(r: *mut ngx_http_request_t, call: *const Call, out: *mut Reply) -> c_int {
+pub unsafe extern "C" fn nhfc_connect(
+    r: *mut ngx_http_request_t,
+    call: *const Call,
+    out: *mut Reply,
+) -> c_int {
     let body = |reply: &mut Reply| {
         // SAFETY: the caller's promise.
         let (r, call) = unsafe { (Caller::new(r)?, Checked::new(call).ok_or(BAD_CALL)?) };
@@ -140,7 +153,11 @@ pub unsafe extern "C" fn nhfc_request(
 /// # Safety
 /// As for [`nhfc_fetch`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nhfc_collect(r: *mut ngx_http_request_t, id: f64, out: *mut Reply) -> c_int {
+pub unsafe extern "C" fn nhfc_collect(
+    r: *mut ngx_http_request_t,
+    id: f64,
+    out: *mut Reply,
+) -> c_int {
     let body = |reply: &mut Reply| {
         // SAFETY: the caller's promise.
         let r = unsafe { Caller::new(r)? };
@@ -160,7 +177,12 @@ pub unsafe extern "C" fn nhfc_collect(r: *mut ngx_http_request_t, id: f64, out: 
 /// # Safety
 /// As for [`nhfc_fetch`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nhfc_read(r: *mut ngx_http_request_t, id: f64, max: usize, out: *mut Reply) -> c_int {
+pub unsafe extern "C" fn nhfc_read(
+    r: *mut ngx_http_request_t,
+    id: f64,
+    max: usize,
+    out: *mut Reply,
+) -> c_int {
     let body = |reply: &mut Reply| {
         // SAFETY: the caller's promise.
         let r = unsafe { Caller::new(r)? };
@@ -180,7 +202,11 @@ pub unsafe extern "C" fn nhfc_read(r: *mut ngx_http_request_t, id: f64, max: usi
 /// # Safety
 /// As for [`nhfc_fetch`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nhfc_read_all(r: *mut ngx_http_request_t, id: f64, out: *mut Reply) -> c_int {
+pub unsafe extern "C" fn nhfc_read_all(
+    r: *mut ngx_http_request_t,
+    id: f64,
+    out: *mut Reply,
+) -> c_int {
     let body = |reply: &mut Reply| {
         // SAFETY: the caller's promise.
         let r = unsafe { Caller::new(r)? };

@@ -39,14 +39,28 @@ pub(crate) fn cycle_log() -> *mut ngx_log_t {
 /// Writes one line at `level` (`NGX_LOG_*`).
 pub(crate) fn write(level: u32, log: *mut ngx_log_t, text: fmt::Arguments<'_>) {
     // SAFETY: `log` is null or a log of nginx's, which outlives this call.
-    let Some(wanted) = (unsafe { log.as_ref() }).map(|log| log.log_level) else { return };
+    let Some(wanted) = (unsafe { log.as_ref() }).map(|log| log.log_level) else {
+        return;
+    };
     if wanted < level as ngx_uint_t {
         return;
     }
-    let mut line = Line { bytes: [0; LINE_MAX], len: 0 };
+    let mut line = Line {
+        bytes: [0; LINE_MAX],
+        len: 0,
+    };
     let _ = line.write_fmt(text);
     // SAFETY: the format takes a length and a pointer to that many bytes, which live on this stack.
-    unsafe { ngx_log_error_core(level as ngx_uint_t, log, 0, c"nhfc: %*s".as_ptr(), line.len, line.bytes.as_ptr()) }
+    unsafe {
+        ngx_log_error_core(
+            level as ngx_uint_t,
+            log,
+            0,
+            c"nhfc: %*s".as_ptr(),
+            line.len,
+            line.bytes.as_ptr(),
+        )
+    }
 }
 
 /// Writes one `[alert]` line: something is wrong with this module, not with a peer.

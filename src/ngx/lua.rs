@@ -9,7 +9,8 @@ use core::ptr;
 
 use nginx_sys::{
     NGX_HTTP_LOC_CONF_OFFSET, dlsym, ngx_command_t, ngx_conf_set_msec_slot, ngx_conf_set_num_slot,
-    ngx_conf_t, ngx_http_cleanup_pt, ngx_http_request_t, ngx_int_t, ngx_module_t, ngx_msec_t, ngx_uint_t,
+    ngx_conf_t, ngx_http_cleanup_pt, ngx_http_request_t, ngx_int_t, ngx_module_t, ngx_msec_t,
+    ngx_uint_t,
 };
 
 /// ngx_lua's semaphore. Opaque.
@@ -79,7 +80,8 @@ pub(crate) unsafe fn find(cf: *mut ngx_conf_t) -> Result<Lua, &'static str> {
     let module = unsafe { module((*(*cf).cycle).modules, c"ngx_http_lua_module") }
         .ok_or("ngx_http_lua_module is not loaded, and this module is of no use without it")?;
     Ok(Lua {
-        semaphores: semaphores().ok_or("ngx_http_lua_module exports no semaphores (ngx_http_lua_ffi_sema_*)")?,
+        semaphores: semaphores()
+            .ok_or("ngx_http_lua_module exports no semaphores (ngx_http_lua_ffi_sema_*)")?,
         coroutines: coroutines(),
         // SAFETY: a module of nginx's array, found above.
         directives: unsafe { directives(module) },
@@ -179,7 +181,11 @@ impl Directives {
     ///
     /// # Safety
     /// `r` is a live request.
-    pub(crate) unsafe fn msec(&self, r: *const ngx_http_request_t, offset: Option<usize>) -> Option<ngx_msec_t> {
+    pub(crate) unsafe fn msec(
+        &self,
+        r: *const ngx_http_request_t,
+        offset: Option<usize>,
+    ) -> Option<ngx_msec_t> {
         // SAFETY: the caller's promise, and the offset was found under this type's setter.
         unsafe { self.read::<ngx_msec_t>(r, offset?) }
     }
@@ -188,7 +194,11 @@ impl Directives {
     ///
     /// # Safety
     /// `r` is a live request.
-    pub(crate) unsafe fn number(&self, r: *const ngx_http_request_t, offset: Option<usize>) -> Option<ngx_int_t> {
+    pub(crate) unsafe fn number(
+        &self,
+        r: *const ngx_http_request_t,
+        offset: Option<usize>,
+    ) -> Option<ngx_int_t> {
         // SAFETY: the caller's promise, and the offset was found under this type's setter.
         unsafe { self.read::<ngx_int_t>(r, offset?) }
     }

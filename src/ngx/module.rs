@@ -8,9 +8,9 @@ use core::ffi::{c_char, c_void};
 use core::ptr;
 
 use nginx_sys::{
-    NGX_HTTP_MODULE, NGX_LOG_EMERG, NGX_OK, NGX_PROCESS_SINGLE, NGX_PROCESS_WORKER, ngx_conf_log_error, ngx_conf_t,
-    ngx_cycle, ngx_cycle_t, ngx_http_conf_ctx_t, ngx_http_module, ngx_http_module_t, ngx_http_request_t, ngx_int_t,
-    ngx_module_t, ngx_process, ngx_uint_t,
+    NGX_HTTP_MODULE, NGX_LOG_EMERG, NGX_OK, NGX_PROCESS_SINGLE, NGX_PROCESS_WORKER,
+    ngx_conf_log_error, ngx_conf_t, ngx_cycle, ngx_cycle_t, ngx_http_conf_ctx_t, ngx_http_module,
+    ngx_http_module_t, ngx_http_request_t, ngx_int_t, ngx_module_t, ngx_process, ngx_uint_t,
 };
 
 use crate::conf::{self, LocationConf, MainConf};
@@ -63,7 +63,8 @@ pub static ngx_modules: Shared<[*const ngx_module_t; 2]> =
 
 /// Their names.
 #[unsafe(no_mangle)]
-pub static ngx_module_names: Shared<[*const c_char; 2]> = Shared::new([c"ngx_http_nhfc_module".as_ptr(), ptr::null()]);
+pub static ngx_module_names: Shared<[*const c_char; 2]> =
+    Shared::new([c"ngx_http_nhfc_module".as_ptr(), ptr::null()]);
 
 /// The place among other modules they ask for: none.
 #[unsafe(no_mangle)]
@@ -84,7 +85,14 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
             // SAFETY: the format takes a length and a pointer to that many bytes.
             unsafe {
                 let format = c"ngx_http_ffi_client_module: %*s".as_ptr();
-                ngx_conf_log_error(NGX_LOG_EMERG as ngx_uint_t, cf, 0, format, text.len(), text.as_ptr());
+                ngx_conf_log_error(
+                    NGX_LOG_EMERG as ngx_uint_t,
+                    cf,
+                    0,
+                    format,
+                    text.len(),
+                    text.as_ptr(),
+                );
             }
             nginx_sys::NGX_ERROR as ngx_int_t
         }
@@ -111,13 +119,24 @@ unsafe extern "C" fn exit_process(_: *mut ngx_cycle_t) {
 /// `ctx` is the http block's.
 unsafe fn main_conf_in(ctx: *const ngx_http_conf_ctx_t) -> *mut MainConf {
     // SAFETY: nginx gave the module its index before it created configurations.
-    unsafe { (*(*ctx).main_conf.add((*ngx_http_nhfc_module.get()).ctx_index)).cast() }
+    unsafe {
+        (*(*ctx)
+            .main_conf
+            .add((*ngx_http_nhfc_module.get()).ctx_index))
+        .cast()
+    }
 }
 
 /// The http block's own contexts in the running cycle; null in a configuration without one.
 fn http_block() -> *const ngx_http_conf_ctx_t {
     // SAFETY: the running cycle's contexts live as long as the cycle, which outlives its requests.
-    unsafe { (*(*ngx_cycle).conf_ctx.add((*ptr::addr_of!(ngx_http_module)).index)).cast_const().cast() }
+    unsafe {
+        (*(*ngx_cycle)
+            .conf_ctx
+            .add((*ptr::addr_of!(ngx_http_module)).index))
+        .cast_const()
+        .cast()
+    }
 }
 
 /// The main configuration in force.
@@ -131,14 +150,20 @@ pub(crate) fn main_conf() -> Option<&'static MainConf> {
 ///
 /// # Safety
 /// `r` is a live request, possibly one of ngx_lua's fakes.
-pub(crate) unsafe fn location_confs<'a>(r: *const ngx_http_request_t) -> (&'a LocationConf, &'a LocationConf) {
+pub(crate) unsafe fn location_confs<'a>(
+    r: *const ngx_http_request_t,
+) -> (&'a LocationConf, &'a LocationConf) {
     // SAFETY: nginx gave the module its index before it created configurations; each request
     // carries every http module's, and nothing writes to them after configuration.
     unsafe {
         let index = (*ngx_http_nhfc_module.get()).ctx_index;
         let own = &*(*(*r).loc_conf.add(index)).cast::<LocationConf>();
         let top = http_block();
-        let top = if top.is_null() { own } else { &*(*(*top).loc_conf.add(index)).cast::<LocationConf>() };
+        let top = if top.is_null() {
+            own
+        } else {
+            &*(*(*top).loc_conf.add(index)).cast::<LocationConf>()
+        };
         (own, top)
     }
 }

@@ -26,7 +26,10 @@ impl OwnerKey {
 
     pub(crate) fn from_data(data: *mut c_void) -> OwnerKey {
         let bits = data.addr();
-        OwnerKey { index: bits as u32, generation: (bits >> 32) as u32 }
+        OwnerKey {
+            index: bits as u32,
+            generation: (bits >> 32) as u32,
+        }
     }
 }
 
@@ -38,7 +41,10 @@ const _: () = assert!(size_of::<*mut c_void>() == 8);
 ///
 /// # Safety
 /// `r` is a live request.
-pub(crate) unsafe fn find(r: *const ngx_http_request_t, handler: ngx_http_cleanup_pt) -> Option<OwnerKey> {
+pub(crate) unsafe fn find(
+    r: *const ngx_http_request_t,
+    handler: ngx_http_cleanup_pt,
+) -> Option<OwnerKey> {
     // SAFETY: the caller's promise; a live request has a main request with a list of cleanups.
     let mut cleanup = unsafe { (*(*r).main).cleanup };
     // SAFETY: as above, for each node up to the null that ends the list.
@@ -115,16 +121,30 @@ impl Owners {
     ///
     /// # Safety
     /// `r` is a live request whose cleanups have not been run.
-    pub(crate) unsafe fn adopt(&mut self, r: *mut ngx_http_request_t, handler: ngx_http_cleanup_pt) -> Option<OwnerKey> {
+    pub(crate) unsafe fn adopt(
+        &mut self,
+        r: *mut ngx_http_request_t,
+        handler: ngx_http_cleanup_pt,
+    ) -> Option<OwnerKey> {
         // SAFETY: the caller's promise.
         let cleanup = unsafe { ngx_http_cleanup_add((*r).main, 0).as_mut() }?;
         let index = self.vacant.pop().unwrap_or_else(|| {
-            self.owners.push(Owner { generation: 0, live: false, first: NONE, fairness: Fairness::default() });
+            self.owners.push(Owner {
+                generation: 0,
+                live: false,
+                first: NONE,
+                fairness: Fairness::default(),
+            });
             (self.owners.len() - 1) as u32
         });
         let owner = self.owners.get_mut(index as usize)?;
         let generation = owner.generation.wrapping_add(1).max(1);
-        *owner = Owner { generation, live: true, first: NONE, fairness: Fairness::default() };
+        *owner = Owner {
+            generation,
+            live: true,
+            first: NONE,
+            fairness: Fairness::default(),
+        };
         let key = OwnerKey { index, generation };
         cleanup.handler = handler;
         cleanup.data = key.to_data();
@@ -132,7 +152,9 @@ impl Owners {
     }
 
     fn owner(&mut self, key: OwnerKey) -> Option<&mut Owner> {
-        self.owners.get_mut(key.index as usize).filter(|o| o.live && o.generation == key.generation)
+        self.owners
+            .get_mut(key.index as usize)
+            .filter(|o| o.live && o.generation == key.generation)
     }
 
     /// The owner's next exchange, if it has one.
@@ -156,7 +178,14 @@ impl Owners {
         if let Some(Some(ticket)) = self.tickets.get_mut(next as usize) {
             ticket.previous = id.index() as u32;
         }
-        let ticket = Ticket { id, owner: key, previous: NONE, next, started, waiter: Waiter::Nobody };
+        let ticket = Ticket {
+            id,
+            owner: key,
+            previous: NONE,
+            next,
+            started,
+            waiter: Waiter::Nobody,
+        };
         if self.tickets.len() <= id.index() {
             self.tickets.resize(id.index() + 1, None);
         }
@@ -165,7 +194,10 @@ impl Owners {
 
     /// The exchange's ticket, if it has one and is this owner's. `Err` when it is another's.
     pub(crate) fn ticket(&mut self, id: Id) -> Option<&mut Ticket> {
-        self.tickets.get_mut(id.index())?.as_mut().filter(|t| t.id == id)
+        self.tickets
+            .get_mut(id.index())?
+            .as_mut()
+            .filter(|t| t.id == id)
     }
 
     /// Takes an exchange's ticket back.
@@ -188,7 +220,10 @@ impl Owners {
 
     /// The exchange of this owner for which `wanted` holds.
     pub(crate) fn find(&self, key: OwnerKey, wanted: impl Fn(&Ticket) -> bool) -> Option<Id> {
-        let owner = self.owners.get(key.index as usize).filter(|o| o.generation == key.generation)?;
+        let owner = self
+            .owners
+            .get(key.index as usize)
+            .filter(|o| o.generation == key.generation)?;
         let mut at = owner.first;
         while let Some(Some(ticket)) = self.tickets.get(at as usize) {
             if wanted(ticket) {
@@ -208,9 +243,14 @@ impl Owners {
     /// stands still within one, and a turn that is mistaken for the one before only waits once
     /// more.
     pub(crate) fn share(&mut self, key: OwnerKey, turn_ms: u64) -> usize {
-        let Some(owner) = self.owner(key) else { return FAIR_BYTES };
+        let Some(owner) = self.owner(key) else {
+            return FAIR_BYTES;
+        };
         if owner.fairness.turn_ms != turn_ms {
-            owner.fairness = Fairness { turn_ms, delivered: 0 };
+            owner.fairness = Fairness {
+                turn_ms,
+                delivered: 0,
+            };
         }
         FAIR_BYTES.saturating_sub(owner.fairness.delivered)
     }

@@ -1,8 +1,6 @@
 //! Answers to Lua. What they point to stays as it is until Lua calls again: the engine's own
 //! buffers where an exchange lives on, and a finished exchange's, which are kept here.
 
-use core::cmp::Ordering;
-
 use ngx_http_ffi_client::{Finished, Head, Section};
 
 use crate::abi::{Field, Reply, Text};
@@ -22,7 +20,12 @@ impl Answer {
     /// Answers with a whole response and keeps it until the next one. Gives back the one before.
     pub(crate) fn whole(&mut self, finished: Finished, reply: &mut Reply) -> Option<Finished> {
         let spent = self.finished.replace(finished);
-        if let Some(Finished { head, body, trailers }) = &self.finished {
+        if let Some(Finished {
+            head,
+            body,
+            trailers,
+        }) = &self.finished
+        {
             fill_head(&mut self.fields, head, reply);
             reply.body = Text::of(body);
             (reply.trailers, reply.ntrailers) = lines(trailers, &mut self.trailers);
@@ -57,39 +60,57 @@ fn lines(section: &Section, list: &mut Vec<Field>) -> (*const Field, u32) {
         first: 0,
         pad: shape(name),
     }));
-    if list.len() <= FEW { match_few(section, list) } else { match_many(section, list) }
+    if list.len() <= FEW {
+        match_few(section, list)
+    } else {
+        match_many(section, list)
+    }
     (list.as_ptr(), list.len() as u32)
 }
 
 /// Names that are equal in any case have equal shapes; most others do not.
 fn shape(name: &[u8]) -> u32 {
-    let (first, last) = (name.first().map_or(0, |b| b | 0x20), name.last().map_or(0, |b| b | 0x20));
+    let (first, last) = (
+        name.first().map_or(0, |b| b | 0x20),
+        name.last().map_or(0, |b| b | 0x20),
+    );
     (name.len() as u32) << 16 | u32::from(first) << 8 | u32::from(last)
 }
 
 fn match_few(section: &Section, list: &mut [Field]) {
+    let is_named = |at: usize, name: &[u8]| {
+        section
+            .iter()
+            .nth(at)
+            .is_some_and(|(other, _)| other.eq_ignore_ascii_case(name))
+    };
     for (i, (name, _)) in section.iter().enumerate() {
         let (before, rest) = list.split_at_mut(i);
-        let Some(field) = rest.first_mut() else { return };
-        let same = |at: &usize| {
-            let other = &before[*at];
-            other.pad == field.pad && section.name(*at).eq_ignore_ascii_case(name)
+        let Some(field) = rest.first_mut() else {
+            return;
         };
-        field.first = (0..i).find(same).unwrap_or(i) as u32;
+        let shapes = before
+            .iter()
+            .enumerate()
+            .filter(|(_, other)| other.pad == field.pad);
+        field.first = shapes
+            .map(|(at, _)| at)
+            .find(|&at| is_named(at, name))
+            .unwrap_or(i) as u32;
     }
 }
 
 fn match_many(section: &Section, list: &mut [Field]) {
-    let folded = |i: u32| section.name(i as usize).iter().map(u8::to_ascii_lowercase);
-    let order = |a: &u32, b: &u32| folded(*a).cmp(folded(*b));
-    let mut sorted: Vec<u32> = (0..list.len() as u32).collect();
+    let names: Vec<&[u8]> = section.iter().map(|(name, _)| name).collect();
+    let folded = |i: usize| names[i].iter().map(u8::to_ascii_lowercase);
+    let mut sorted: Vec<usize> = (0..names.len()).collect();
     // A stable sort: the first line of a name stays in front.
-    sorted.sort_by(order);
+    sorted.sort_by(|&a, &b| folded(a).cmp(folded(b)));
     let mut first = 0;
     for (at, &i) in sorted.iter().enumerate() {
-        if at == 0 || order(&sorted[at - 1], &i) != Ordering::Equal {
+        if at == 0 || !names[sorted[at - 1]].eq_ignore_ascii_case(names[i]) {
             first = i;
         }
-        list[i as usize].first = first;
+        list[i].first = first as u32;
     }
 }

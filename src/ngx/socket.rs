@@ -10,13 +10,14 @@ use core::net::SocketAddr;
 use core::ptr::{self, NonNull};
 
 use nginx_sys::{
-    AF_INET, AF_INET6, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EHOSTDOWN, EHOSTUNREACH, EMFILE, ENETDOWN, ENETUNREACH,
-    ENFILE, EPIPE, ETIMEDOUT, NGX_AGAIN, NGX_DECLINED, NGX_LOG_ERR, NGX_OK, NGX_USE_CLEAR_EVENT, SO_ERROR, SOL_SOCKET,
-    getsockopt, in6_addr, in6_addr__bindgen_ty_1, in_addr, in_port_t, ngx_close_connection, ngx_connection_log_error_e_NGX_ERROR_INFO,
-    ngx_connection_t, ngx_cycle, ngx_event_connect_peer, ngx_event_flags, ngx_event_get_peer, ngx_event_t,
-    ngx_handle_read_event, ngx_handle_write_event, ngx_int_t, ngx_peer_connection_t, ngx_post_event,
-    ngx_posted_next_events, ngx_socket_errno, ngx_str_t, ngx_tcp_nodelay, ngx_uint_t, sa_family_t, sockaddr,
-    sockaddr_in, sockaddr_in6, socklen_t,
+    AF_INET, AF_INET6, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EHOSTDOWN, EHOSTUNREACH, EMFILE,
+    ENETDOWN, ENETUNREACH, ENFILE, EPIPE, ETIMEDOUT, NGX_AGAIN, NGX_DECLINED, NGX_LOG_ERR, NGX_OK,
+    NGX_USE_CLEAR_EVENT, SO_ERROR, SOL_SOCKET, getsockopt, in_addr, in_port_t, in6_addr,
+    in6_addr__bindgen_ty_1, ngx_close_connection, ngx_connection_log_error_e_NGX_ERROR_INFO,
+    ngx_connection_t, ngx_cycle, ngx_event_connect_peer, ngx_event_flags, ngx_event_get_peer,
+    ngx_event_t, ngx_handle_read_event, ngx_handle_write_event, ngx_int_t, ngx_peer_connection_t,
+    ngx_post_event, ngx_posted_next_events, ngx_socket_errno, ngx_str_t, ngx_tcp_nodelay,
+    ngx_uint_t, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, socklen_t,
 };
 use ngx_http_ffi_client::{Key, SocketError};
 
@@ -51,7 +52,11 @@ impl Sockets {
     }
 
     pub(crate) fn connected(&mut self, key: Key) {
-        if let Some(Some(socket)) = self.list.get_mut(key.index()).filter(|s| s.is_some_and(|s| s.key == key)) {
+        if let Some(Some(socket)) = self
+            .list
+            .get_mut(key.index())
+            .filter(|s| s.is_some_and(|s| s.key == key))
+        {
             socket.connecting = false;
         }
     }
@@ -92,7 +97,10 @@ pub(crate) enum Moved {
 /// a connection slot may make nginx close idle clients: nothing of ours may be borrowed.
 pub(crate) fn open(key: Key, address: SocketAddr, on_read: Handler, on_write: Handler) -> Opened {
     let name = address.to_string();
-    let mut name = ngx_str_t { len: name.len(), data: name.as_ptr().cast_mut() };
+    let mut name = ngx_str_t {
+        len: name.len(),
+        data: name.as_ptr().cast_mut(),
+    };
     let mut place = Address::new(address);
     // SAFETY: a plain C structure for which all zeros is a valid value.
     let mut peer = unsafe { core::mem::zeroed::<ngx_peer_connection_t>() };
@@ -106,10 +114,20 @@ pub(crate) fn open(key: Key, address: SocketAddr, on_read: Handler, on_write: Ha
     // which is the cycle's.
     let rc = unsafe { ngx_event_connect_peer(&raw mut peer) };
     let errno = ngx_socket_errno();
-    let Some(c) = NonNull::new(peer.connection).filter(|_| rc == NGX_OK as ngx_int_t || rc == NGX_AGAIN as ngx_int_t) else {
-        return Opened::Failed(if rc == NGX_DECLINED as ngx_int_t { socket_error(errno) } else { not_opened(errno) });
+    let Some(c) = NonNull::new(peer.connection)
+        .filter(|_| rc == NGX_OK as ngx_int_t || rc == NGX_AGAIN as ngx_int_t)
+    else {
+        return Opened::Failed(if rc == NGX_DECLINED as ngx_int_t {
+            socket_error(errno)
+        } else {
+            not_opened(errno)
+        });
     };
-    let socket = Socket { key, c, connecting: rc == NGX_AGAIN as ngx_int_t };
+    let socket = Socket {
+        key,
+        c,
+        connecting: rc == NGX_AGAIN as ngx_int_t,
+    };
     // SAFETY: a fresh connection that nginx gave us; both its events live as long as it does.
     unsafe {
         (*c.as_ptr()).data = ptr::without_provenance_mut(key.to_bits() as usize);
@@ -119,7 +137,11 @@ pub(crate) fn open(key: Key, address: SocketAddr, on_read: Handler, on_write: Ha
         (*(*c.as_ptr()).read).handler = Some(on_read);
         (*(*c.as_ptr()).write).handler = Some(on_write);
     }
-    if socket.connecting { Opened::Later(socket) } else { Opened::Now(socket) }
+    if socket.connecting {
+        Opened::Later(socket)
+    } else {
+        Opened::Now(socket)
+    }
 }
 
 /// The connection an nginx event is about.
@@ -143,7 +165,13 @@ impl Socket {
     pub(crate) fn told_to_close(&self) -> Option<Told> {
         // SAFETY: alive as long as the table holds it.
         let c = unsafe { self.c.as_ref() };
-        (c.close() != 0).then(|| if c.error() != 0 { Told::Now } else { Told::IfIdle })
+        (c.close() != 0).then(|| {
+            if c.error() != 0 {
+                Told::Now
+            } else {
+                Told::IfIdle
+            }
+        })
     }
 
     /// The connection goes on, though nginx asked.
@@ -159,7 +187,13 @@ impl Socket {
         // SAFETY: an out-parameter of the size that is passed along with it.
         let rc = unsafe {
             let out = (&raw mut errno).cast::<c_void>();
-            getsockopt((*self.raw()).fd, SOL_SOCKET as c_int, SO_ERROR as c_int, out, &raw mut len)
+            getsockopt(
+                (*self.raw()).fd,
+                SOL_SOCKET as c_int,
+                SO_ERROR as c_int,
+                out,
+                &raw mut len,
+            )
         };
         match if rc == -1 { ngx_socket_errno() } else { errno } {
             0 => Ok(()),
@@ -186,17 +220,22 @@ impl Socket {
     /// Sends once. Runs no handler.
     pub(crate) fn send(&self, bytes: &[u8]) -> Moved {
         // SAFETY: the bytes outlive the call, which does not write to them.
-        let n = unsafe { (*self.raw()).send.map(|send| send(self.raw(), bytes.as_ptr().cast_mut(), bytes.len())) };
+        let n = unsafe {
+            (*self.raw())
+                .send
+                .map(|send| send(self.raw(), bytes.as_ptr().cast_mut(), bytes.len()))
+        };
         moved(n.unwrap_or(-1))
     }
 
-    /// Receives once, at most `len` bytes to `to`. Runs no handler.
-    ///
-    /// # Safety
-    /// `to` is room for `len` bytes.
-    pub(crate) unsafe fn recv(&self, to: *mut u8, len: usize) -> Moved {
-        // SAFETY: the caller's promise.
-        let n = unsafe { (*self.raw()).recv.map(|recv| recv(self.raw(), to, len)) };
+    /// Receives once. Runs no handler.
+    pub(crate) fn recv(&self, room: &mut [u8]) -> Moved {
+        // SAFETY: the room is ours to write to for the whole call, and no longer than it says.
+        let n = unsafe {
+            (*self.raw())
+                .recv
+                .map(|recv| recv(self.raw(), room.as_mut_ptr(), room.len()))
+        };
         moved(n.unwrap_or(-1))
     }
 
@@ -204,13 +243,23 @@ impl Socket {
     /// others come first.
     pub(crate) fn continue_reading(&self) {
         // SAFETY: the event lives as long as its connection, which takes it off the queue.
-        unsafe { ngx_post_event((*self.raw()).read, ptr::addr_of_mut!(ngx_posted_next_events)) }
+        unsafe {
+            ngx_post_event(
+                (*self.raw()).read,
+                ptr::addr_of_mut!(ngx_posted_next_events),
+            )
+        }
     }
 
     /// As above, for sending.
     pub(crate) fn continue_writing(&self) {
         // SAFETY: the event lives as long as its connection, which takes it off the queue.
-        unsafe { ngx_post_event((*self.raw()).write, ptr::addr_of_mut!(ngx_posted_next_events)) }
+        unsafe {
+            ngx_post_event(
+                (*self.raw()).write,
+                ptr::addr_of_mut!(ngx_posted_next_events),
+            )
+        }
     }
 
     /// With a level-triggered method, stops the events that would come again and again, and asks
@@ -257,7 +306,11 @@ fn moved(n: isize) -> Moved {
 fn not_opened(errno: c_int) -> SocketError {
     // SAFETY: a plain read; the running cycle outlives its event loop.
     let full = unsafe { (*ngx_cycle).free_connection_n } == 0;
-    if full || errno == EMFILE as c_int || errno == ENFILE as c_int { SocketError::NoConnections } else { socket_error(errno) }
+    if full || errno == EMFILE as c_int || errno == ENFILE as c_int {
+        SocketError::NoConnections
+    } else {
+        socket_error(errno)
+    }
 }
 
 fn socket_error(errno: c_int) -> SocketError {
@@ -270,7 +323,11 @@ fn socket_error(errno: c_int) -> SocketError {
         ETIMEDOUT => SocketError::TimedOut,
         EADDRNOTAVAIL => SocketError::AddressNotAvailable,
         errno => {
-            log::write(NGX_LOG_ERR, log::cycle_log(), format_args!("socket error {errno}"));
+            log::write(
+                NGX_LOG_ERR,
+                log::cycle_log(),
+                format_args!("socket error {errno}"),
+            );
             SocketError::Other
         }
     }
@@ -288,14 +345,20 @@ impl Address {
             SocketAddr::V4(v4) => Address::V4(sockaddr_in {
                 sin_family: AF_INET as sa_family_t,
                 sin_port: v4.port().to_be() as in_port_t,
-                sin_addr: in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
+                sin_addr: in_addr {
+                    s_addr: u32::from_ne_bytes(v4.ip().octets()),
+                },
                 sin_zero: [0; 8],
             }),
             SocketAddr::V6(v6) => Address::V6(sockaddr_in6 {
                 sin6_family: AF_INET6 as sa_family_t,
                 sin6_port: v6.port().to_be() as in_port_t,
                 sin6_flowinfo: v6.flowinfo(),
-                sin6_addr: in6_addr { __in6_u: in6_addr__bindgen_ty_1 { __u6_addr8: v6.ip().octets() } },
+                sin6_addr: in6_addr {
+                    __in6_u: in6_addr__bindgen_ty_1 {
+                        __u6_addr8: v6.ip().octets(),
+                    },
+                },
                 sin6_scope_id: v6.scope_id(),
             }),
         }
@@ -303,8 +366,14 @@ impl Address {
 
     fn raw(&mut self) -> (*mut sockaddr, socklen_t) {
         match self {
-            Address::V4(v4) => ((v4 as *mut sockaddr_in).cast(), size_of::<sockaddr_in>() as socklen_t),
-            Address::V6(v6) => ((v6 as *mut sockaddr_in6).cast(), size_of::<sockaddr_in6>() as socklen_t),
+            Address::V4(v4) => (
+                (v4 as *mut sockaddr_in).cast(),
+                size_of::<sockaddr_in>() as socklen_t,
+            ),
+            Address::V6(v6) => (
+                (v6 as *mut sockaddr_in6).cast(),
+                size_of::<sockaddr_in6>() as socklen_t,
+            ),
         }
     }
 }

@@ -10,8 +10,9 @@ use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 
 use nginx_sys::{
-    ngx_add_timer, ngx_connection_t, ngx_current_msec, ngx_del_timer, ngx_delete_posted_event, ngx_event_t, ngx_msec_t,
-    ngx_post_event, ngx_posted_events, ngx_posted_next_events, ngx_socket_t,
+    ngx_add_timer, ngx_connection_t, ngx_current_msec, ngx_del_timer, ngx_delete_posted_event,
+    ngx_event_t, ngx_msec_t, ngx_post_event, ngx_posted_events, ngx_posted_next_events,
+    ngx_socket_t,
 };
 use ngx_http_ffi_client::Instant;
 
@@ -38,13 +39,21 @@ pub(crate) type Handler = unsafe extern "C" fn(*mut ngx_event_t);
 impl OwnEvent {
     pub(crate) fn new(handler: Handler) -> OwnEvent {
         // SAFETY: both are plain C structures for which all zeros is a valid value.
-        let (mut event, mut connection) = unsafe { (core::mem::zeroed::<ngx_event_t>(), core::mem::zeroed::<ngx_connection_t>()) };
+        let (mut event, mut connection) = unsafe {
+            (
+                core::mem::zeroed::<ngx_event_t>(),
+                core::mem::zeroed::<ngx_connection_t>(),
+            )
+        };
         connection.fd = -1 as ngx_socket_t;
         let connection = NonNull::from(Box::leak(Box::new(connection)));
         event.data = connection.as_ptr().cast::<c_void>();
         event.handler = Some(handler);
         event.log = log::cycle_log();
-        OwnEvent { event: NonNull::from(Box::leak(Box::new(event))), connection }
+        OwnEvent {
+            event: NonNull::from(Box::leak(Box::new(event))),
+            connection,
+        }
     }
 
     /// Runs the handler later in this turn of the loop.
@@ -56,7 +65,12 @@ impl OwnEvent {
     /// Runs the handler in the next turn of the loop.
     pub(crate) fn post_next(&self) {
         // SAFETY: as in `post`.
-        unsafe { ngx_post_event(self.event.as_ptr(), ptr::addr_of_mut!(ngx_posted_next_events)) }
+        unsafe {
+            ngx_post_event(
+                self.event.as_ptr(),
+                ptr::addr_of_mut!(ngx_posted_next_events),
+            )
+        }
     }
 
     fn armed(&self) -> Option<ngx_msec_t> {
@@ -109,7 +123,10 @@ impl Timer {
     pub(crate) fn new(handler: Handler) -> Timer {
         let event = OwnEvent::new(handler);
         event.set_cancelable(true);
-        Timer { event, holds: Cell::new(false) }
+        Timer {
+            event,
+            holds: Cell::new(false),
+        }
     }
 
     /// Arms the timer for `deadline`. It is left alone where it is armed for an earlier time: it

@@ -32,7 +32,10 @@ pub(crate) enum Waiter {
 impl Waiter {
     /// Woken, but the coroutine has not run yet as far as we know.
     pub(crate) fn is_posted(self) -> bool {
-        matches!(self, Waiter::Sema { posted: true, .. } | Waiter::Coroutine { posted: true, .. })
+        matches!(
+            self,
+            Waiter::Sema { posted: true, .. } | Waiter::Coroutine { posted: true, .. }
+        )
     }
 }
 
@@ -92,7 +95,13 @@ impl Waits {
             Some(sema) => sema,
             None => self.make()?,
         };
-        Ok((Waiter::Sema { sema, posted: false }, sema.as_ptr().cast()))
+        Ok((
+            Waiter::Sema {
+                sema,
+                posted: false,
+            },
+            sema.as_ptr().cast(),
+        ))
     }
 
     fn make(&self) -> Result<NonNull<Sema>, &'static str> {
@@ -113,7 +122,10 @@ impl Waits {
     pub(crate) fn present(&self, waiter: Waiter) -> bool {
         match waiter {
             Waiter::Nobody => false,
-            Waiter::Sema { sema, posted: false } => self.count(sema) < 0,
+            Waiter::Sema {
+                sema,
+                posted: false,
+            } => self.count(sema) < 0,
             Waiter::Sema { sema, posted: true } => self.count(sema) <= 0,
             // Its death would have been told to us.
             Waiter::Coroutine { .. } => true,
@@ -212,7 +224,9 @@ impl Waits {
     /// `co` is what ngx_lua passed to `on_kill`.
     pub(crate) unsafe fn request_of(&self, co: NonNull<CoCtx>) -> *mut ngx_http_request_t {
         // SAFETY: the caller's promise; the data is what `begin` gave.
-        self.coroutines.map_or(ptr::null_mut(), |api| unsafe { (api.data)(co.as_ptr()) }.cast())
+        self.coroutines.map_or(ptr::null_mut(), |api| {
+            unsafe { (api.data)(co.as_ptr()) }.cast()
+        })
     }
 
     /// Whether a coroutine is to be resumed by name.

@@ -15,7 +15,7 @@ use core::ptr::NonNull;
 use std::collections::VecDeque;
 use std::panic::catch_unwind;
 
-use nginx_sys::ngx_event_t;
+use nginx_sys::{NGX_LOG_NOTICE, ngx_event_t};
 use ngx_http_ffi_client::{Effect, Engine, Event, Id, Key, ResolveError, TlsError};
 
 use crate::lua::{CoCtx, Lua};
@@ -36,7 +36,11 @@ struct Worker {
 // SAFETY: nginx runs its event loop, and Lua in it, on the process's first thread only.
 unsafe impl Sync for Worker {}
 
-static WORKER: Worker = Worker { state: RefCell::new(None), running: Cell::new(false), over: Cell::new(false) };
+static WORKER: Worker = Worker {
+    state: RefCell::new(None),
+    running: Cell::new(false),
+    over: Cell::new(false),
+};
 
 /// Everything of this module that lives as long as the worker.
 pub(crate) struct State {
@@ -127,7 +131,9 @@ pub(crate) fn recover() {
         run();
     };
     if catch_unwind(AssertUnwindSafe(mend)).is_err() {
-        log::alert(format_args!("the engine is broken, no more requests can be made in this worker"));
+        log::alert(format_args!(
+            "the engine is broken, no more requests can be made in this worker"
+        ));
         with(State::break_off);
     }
 }
@@ -135,7 +141,9 @@ pub(crate) fn recover() {
 /// The process is leaving. Calls that come later, from finalisers of the Lua state, find nothing.
 pub(crate) fn exit() {
     WORKER.over.set(true);
-    let Ok(state) = WORKER.state.try_borrow_mut().map(|mut state| state.take()) else { return };
+    let Ok(state) = WORKER.state.try_borrow_mut().map(|mut state| state.take()) else {
+        return;
+    };
     let leave = || {
         if let Some(mut state) = state {
             state.engine.shutdown(now());
@@ -149,8 +157,10 @@ impl State {
     fn new() -> Option<State> {
         let conf = module::main_conf()?;
         let lua = conf.lua?;
+        let mut engine = Engine::new(conf.engine());
+        engine.set_trace(conf.trace());
         Some(State {
-            engine: Engine::new(conf.engine()),
+            engine,
             sockets: Sockets::default(),
             owners: Owners::default(),
             waits: Waits::new(&lua),
@@ -187,10 +197,12 @@ impl State {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Resolve { key } => {
-                self.engine.handle(key, Event::Unresolved(ResolveError::NoResolver), now());
+                self.engine
+                    .handle(key, Event::Unresolved(ResolveError::NoResolver), now());
             }
             Effect::Handshake { key } => {
-                self.engine.handle(key, Event::HandshakeFailed(TlsError::NotBuilt), now());
+                self.engine
+                    .handle(key, Event::HandshakeFailed(TlsError::NotBuilt), now());
             }
             // `work` has taken it.
             Effect::Connect { .. } => {}
@@ -206,7 +218,13 @@ impl State {
 
     /// Wakes whoever waits for the exchange; where the coroutine was killed, drops the exchange.
     fn wake(&mut self, id: Id) {
-        let Some(ticket) = self.owners.ticket(id).filter(|t| t.waiter != Waiter::Nobody) else { return };
+        let Some(ticket) = self
+            .owners
+            .ticket(id)
+            .filter(|t| t.waiter != Waiter::Nobody)
+        else {
+            return;
+        };
         if self.waits.wake(&mut ticket.waiter) {
             self.posted.push(id);
         } else {
@@ -244,8 +262,11 @@ impl State {
     /// ngx_lua ends a coroutine that waits for one of the owner's exchanges.
     pub(crate) fn end_waiter(&mut self, owner: Option<OwnerKey>, co: NonNull<CoCtx>) {
         self.waits.forget(co);
-        let waits_for = |t: &Ticket| matches!(t.waiter, Waiter::Coroutine { co: waiting, .. } if waiting == co);
-        let Some(id) = owner.and_then(|owner| self.owners.find(owner, waits_for)) else { return };
+        let waits_for =
+            |t: &Ticket| matches!(t.waiter, Waiter::Coroutine { co: waiting, .. } if waiting == co);
+        let Some(id) = owner.and_then(|owner| self.owners.find(owner, waits_for)) else {
+            return;
+        };
         if let Some(ticket) = self.owners.ticket(id) {
             // It ends by itself and must not be touched.
             ticket.waiter = Waiter::Nobody;
@@ -274,7 +295,11 @@ impl State {
         self.waits.sweep();
         let mut i = 0;
         while let Some(&id) = self.posted.get(i) {
-            let waiter = self.owners.ticket(id).map(|t| t.waiter).filter(|w| w.is_posted());
+            let waiter = self
+                .owners
+                .ticket(id)
+                .map(|t| t.waiter)
+                .filter(|w| w.is_posted());
             match waiter {
                 Some(waiter) if self.waits.present(waiter) => {
                     i += 1;
@@ -294,6 +319,12 @@ impl State {
         }
         if self.broken {
             return;
+        }
+        while let Some(line) = self.engine.poll_trace() {
+            log::write(NGX_LOG_NOTICE, log::cycle_log(), format_args!("{line}"));
+        }
+        while let Some(line) = self.engine.poll_alert() {
+            log::alert(format_args!("{line}"));
         }
         let deadline = self.engine.deadline();
         self.timer.set(deadline, self.engine.in_flight() > 0);

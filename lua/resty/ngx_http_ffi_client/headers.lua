@@ -88,24 +88,33 @@ local function again(t, first, value)
 end
 
 
--- Copies `n` fields out of Rust's memory into `t`.
-local function fill(t, fields, n)
-    for i = 0, n - 1 do
-        local field = fields[i]
-        local value = ffi_str(field.value.p, field.value.n)
-        if field.first == i then
-            rawset(t, ffi_str(field.name.p, field.name.n), value)
-        else
-            again(t, fields[field.first], value)
-        end
+-- Copies the fields from `i` to `n` - 1 out of Rust's memory into `t`. A tail call and no loop: a
+-- trace that meets a compiled loop is given up, a compiled function is linked to.
+local function fill(t, fields, i, n)
+    if i == n then
+        return t
     end
-    return t
+
+    local field = fields[i]
+    local value = ffi_str(field.value.p, field.value.n)
+    if field.first == i then
+        rawset(t, ffi_str(field.name.p, field.name.n), value)
+    else
+        again(t, fields[field.first], value)
+    end
+    return fill(t, fields, i + 1, n)
 end
-_M.fill = fill
+
+
+function _M.fill(t, fields, n)
+    fill(t, fields, 0, n)
+end
 
 
 function _M.new(fields, n)
-    return setmetatable(fill(new_tab(0, n), fields, n), mt)
+    local t = fill(new_tab(0, n), fields, 0, n)
+    setmetatable(t, mt)                 -- not as a tail call: that is not compiled
+    return t
 end
 
 

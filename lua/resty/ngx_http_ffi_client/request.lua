@@ -16,7 +16,6 @@ local encode_args = ngx.encode_args
 local ffi_copy = ffi.copy
 local ffi_new = ffi.new
 local ffi_sizeof = ffi.sizeof
-local find = string.find
 local floor = math.floor
 local format = string.format
 local lower = string.lower
@@ -48,8 +47,8 @@ local capacity = 32
 local fields = ffi_new("nhfc_field[?]", capacity)
 
 -- C sees bare pointers, the collector does not see them: whatever they point into is held here
--- until the call has returned. The array part holds the texts made from numbers.
-local anchor = {}
+-- until the call has returned. `texts` holds the texts made from numbers, by line.
+local anchor, texts = {}, {}
 
 
 local function put(str, value)
@@ -176,7 +175,7 @@ local function put_line(n, name, value)
     local kind = type(value)
     if kind == "number" then
         value = number_text(value)
-        anchor[#anchor + 1] = value
+        texts[n] = value
     elseif kind ~= "string" then
         return nil, "header " .. name .. ": the value must be a string, a number or an array of "
                     .. "these, not " .. kind
@@ -193,49 +192,67 @@ local function put_line(n, name, value)
 end
 
 
--- One line for each item (nil is skipped). A table with other keys is a mistake, not an empty list.
-local function put_list(n, name, list)
-    local length = #list
-    if length == 0 and next(list) ~= nil then
-        return nil, "header " .. name .. ": a table of values must be an array"
+-- The two functions below are tail calls where one would expect loops. A loop with its own trace
+-- ends the recording of whatever contains it, so the whole request would be interpreted; a function
+-- with its own trace is linked to.
+
+-- Lines for list[i] and what follows it (nil is skipped); the next line's number, or nil, err.
+local function put_items(n, name, list, i, length)
+    if i > length then
+        return n
     end
 
-    local err
-    for i = 1, length do
-        local value = rawget(list, i)
-        if value ~= nil then
-            n, err = put_line(n, name, value)
-            if not n then
-                return nil, err
-            end
+    local value = rawget(list, i)
+    if value ~= nil then
+        local err
+        n, err = put_line(n, name, value)
+        if not n then
+            return nil, err
         end
     end
-    return n
+    return put_items(n, name, list, i + 1, length)
 end
 
 
--- `next` and not `pairs`: no metamethod runs while the struct is half filled.
+-- Lines for what follows `key` in `headers`; how many lines there are then, or nil, err. `next` and
+-- not `pairs`: no metamethod runs while the struct is half filled.
+local function put_from(n, headers, key)
+    local name, value = next(headers, key)
+    if name == nil then
+        return n
+    end
+    if type(name) ~= "string" then
+        return nil, "header names must be strings, not " .. type(name)
+    end
+
+    local err
+    if type(value) == "table" then
+        local length = #value
+        if length == 0 and next(value) ~= nil then
+            -- A mistake, not an empty list.
+            return nil, "header " .. name .. ": a table of values must be an array"
+        end
+        n, err = put_items(n, name, value, 1, length)
+    else
+        n, err = put_line(n, name, value)
+    end
+    if not n then
+        return nil, err
+    end
+    return put_from(n, headers, name)
+end
+
+
 local function put_headers(headers)
     local n, err = 0, nil
-
     if headers ~= nil then
         if type(headers) ~= "table" then
             return nil, "headers must be a table, not " .. type(headers)
         end
-
         anchor.headers = headers
-        for name, value in next, headers, nil do
-            if type(name) ~= "string" then
-                return nil, "header names must be strings, not " .. type(name)
-            end
-            if type(value) == "table" then
-                n, err = put_list(n, name, value)
-            else
-                n, err = put_line(n, name, value)
-            end
-            if not n then
-                return nil, err
-            end
+        n, err = put_from(0, headers, nil)
+        if not n then
+            return nil, err
         end
     end
 
@@ -301,8 +318,14 @@ local function query_text(query)
 end
 
 
--- Path and query as they go on the wire: no fragment (RFC 9112, 3.2.1), one "?"; or nil, err.
-local function path_and_query(path, query)
+-- What both entry points send. true, or nil, err.
+function _M.put_message(method, path, query, headers, body)
+    if method == nil then
+        method = "GET"
+    elseif type(method) ~= "string" then
+        return nil, "method must be a string, not " .. type(method)
+    end
+
     if path == nil then
         path = "/"
     elseif type(path) ~= "string" then
@@ -313,43 +336,6 @@ local function path_and_query(path, query)
     query, err = query_text(query)
     if not query then
         return nil, err
-    end
-
-    local hash = find(path, "#", 1, true)
-    if hash then
-        path = sub(path, 1, hash - 1)
-    end
-
-    local first = byte(path, 1)
-    if not first or first == 63 then                     -- "" or "?…"
-        path = "/" .. path
-    end
-
-    if query ~= "" then
-        hash = find(query, "#", 1, true)
-        if hash then
-            query = sub(query, 1, hash - 1)
-        end
-        if query ~= "" and find(path, "?", 1, true) then
-            path, query = path .. "&" .. query, ""
-        end
-    end
-    return path, query
-end
-
-
--- What both entry points send. true, or nil, err.
-function _M.put_message(method, path, query, headers, body)
-    if method == nil then
-        method = "GET"
-    elseif type(method) ~= "string" then
-        return nil, "method must be a string, not " .. type(method)
-    end
-
-    local err
-    path, query = path_and_query(path, query)
-    if not path then
-        return nil, query
     end
 
     body, err = body_text(body)
@@ -380,9 +366,6 @@ end
 -- Lets go of what may be large. Called when the nhfc_ function has returned.
 function _M.release()
     anchor.headers, anchor.body = nil, nil
-    for i = #anchor, 1, -1 do
-        anchor[i] = nil
-    end
 end
 
 

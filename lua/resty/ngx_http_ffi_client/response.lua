@@ -156,6 +156,31 @@ local function await(r, res, id)
 end
 
 
+-- Gets the next piece of at most `max` bytes into `result`, or with no `max` the whole rest. true,
+-- or nil, err. (A tail call and no loop, see request.lua.)
+local function pull(r, res, id, max)
+    local rc
+    if max then
+        rc = C.nhfc_read(r, id, max, result)
+    else
+        rc = C.nhfc_read_all(r, id, result)
+    end
+
+    if rc == OK then
+        return true
+    end
+    if rc ~= AGAIN then
+        return nil, fail(res, id)
+    end
+
+    local ok, err = await(r, res, id)
+    if not ok then
+        return nil, err
+    end
+    return pull(r, res, id, max)
+end
+
+
 -- One piece as it arrives, never more than `size` bytes; nil at the end; nil, err.
 function methods.read(res, size)
     local max, err = piece_size(size)
@@ -174,19 +199,10 @@ function methods.read(res, size)
         return nil, err
     end
 
-    local rc = C.nhfc_read(r, id, max, result)
-    while rc == AGAIN do
-        local ok
-        ok, err = await(r, res, id)
-        if not ok then
-            return nil, err
-        end
-        rc = C.nhfc_read(r, id, max, result)
-    end
-
-    if rc ~= OK then
-        err = fail(res, id)
-        if res._nhfc_id then
+    local ok
+    ok, err = pull(r, res, id, max)
+    if not ok then
+        if res._nhfc_id then            -- another thread's turn: nothing has changed
             return nil, err
         end
         return from_memory(res, max)
@@ -225,18 +241,9 @@ function methods.read_body(res)
         return nil, err, ""
     end
 
-    local rc = C.nhfc_read_all(r, id, result)
-    while rc == AGAIN do
-        local ok
-        ok, err = await(r, res, id)
-        if not ok then
-            return nil, err, ""
-        end
-        rc = C.nhfc_read_all(r, id, result)
-    end
-
-    if rc ~= OK then
-        err = fail(res, id)
+    local ok
+    ok, err = pull(r, res, id)
+    if not ok then
         if res._nhfc_id then
             return nil, err, ""
         end
@@ -265,13 +272,14 @@ end
 
 -- A response whose body is in `result` already.
 function _M.whole()
-    local res = setmetatable({
+    local res = {
         status = result.status,
         reason = ffi_str(result.reason.p, result.reason.n),
         headers = headers_new(result.fields, result.nfields),
         has_body = band(result.flags, HAS_BODY) ~= 0,
         body = ffi_str(result.body.p, result.body.n),
-    }, mt)
+    }
+    setmetatable(res, mt)
     take_trailers(res)
     return res
 end
@@ -280,7 +288,7 @@ end
 -- A response of which `result` holds the head; `client` holds the connection.
 function _M.streamed(client)
     local has_body = band(result.flags, HAS_BODY) ~= 0
-    local res = setmetatable({
+    local res = {
         status = result.status,
         reason = ffi_str(result.reason.p, result.reason.n),
         headers = headers_new(result.fields, result.nfields),
@@ -288,7 +296,8 @@ function _M.streamed(client)
         _nhfc_client = client,
         _nhfc_id = has_body and client._nhfc_id or nil,
         _nhfc_buf = not has_body and "" or nil,
-    }, mt)
+    }
+    setmetatable(res, mt)
     return res
 end
 

@@ -94,9 +94,10 @@ end
 _M.sleep = sleep
 
 
-function _M.error_text()
+local function error_text()
     return ffi_str(result.error.p, result.error.n)
 end
+_M.error_text = error_text
 
 
 -- Carries what nhfc_fetch, nhfc_connect or nhfc_request began to its end; `rc` is what that call
@@ -105,37 +106,39 @@ end
 -- `owner` is the client object that holds the handle, if any: it gets the new handle before this
 -- thread waits, so that another thread finds the object busy or can close it, and what it holds is
 -- touched again only where it still is that handle.
-function _M.settle(r, rc, owner)
-    while rc == AGAIN do
-        local id = result.id
-        if owner then
-            owner._nhfc_id, owner._nhfc_waiting = id, id
-        end
-
-        local ok, err = sleep(r)
-
-        if owner and owner._nhfc_waiting == id then
-            owner._nhfc_waiting = nil
-        end
-        if not ok then
-            C.nhfc_cancel(r, id)
-            if owner and owner._nhfc_id == id then
-                owner._nhfc_id = nil
-            end
-            return ERROR, err
-        end
-
-        rc = C.nhfc_collect(r, id, result)
-        if owner and owner._nhfc_id == id and result.id ~= id then
-            owner._nhfc_id = result.id ~= 0 and result.id or nil
-        end
+local function settle(r, rc, owner)
+    if rc == OK then
+        return OK
+    end
+    if rc ~= AGAIN then
+        return ERROR, error_text()
     end
 
-    if rc ~= OK then
-        return ERROR, _M.error_text()
+    local id = result.id
+    if owner then
+        owner._nhfc_id, owner._nhfc_waiting = id, id
     end
-    return OK
+
+    local ok, err = sleep(r)
+
+    if owner and owner._nhfc_waiting == id then
+        owner._nhfc_waiting = nil
+    end
+    if not ok then
+        C.nhfc_cancel(r, id)
+        if owner and owner._nhfc_id == id then
+            owner._nhfc_id = nil
+        end
+        return ERROR, err
+    end
+
+    rc = C.nhfc_collect(r, id, result)
+    if rc == ERROR and owner and owner._nhfc_id == id then
+        owner._nhfc_id = nil            -- what was begun has failed, and its connection with it
+    end
+    return settle(r, rc, owner)         -- no loop, see request.lua
 end
+_M.settle = settle
 
 
 return _M

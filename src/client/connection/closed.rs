@@ -74,15 +74,26 @@ impl State {
         let (job, seen, parser) = match self {
             State::Resolving(Resolving { job, .. })
             | State::Connecting(Connecting { job, .. })
-            | State::Handshaking(Handshaking { job, .. }) => return cx.attempt_failed(job, kind, name),
+            | State::Handshaking(Handshaking { job, .. }) => {
+                return cx.attempt_failed(job, kind, name);
+            }
             State::Tunnelling(s) => {
                 cx.out.recycle_parser(s.parser);
                 return cx.attempt_failed(s.job, kind, name);
             }
             State::Writing(s) => (s.job, s.seen(), None),
             State::ReadingHead(s) => (s.job, s.seen(), Some(s.parser)),
-            State::ReadingBody(s) => (s.job, Seen { sent: true, answered: true }, Some(s.parser)),
-            State::Pooled(_) | State::Held(_) | State::Closed(_) => return cx.closed(Cause::Failed(kind)),
+            State::ReadingBody(s) => (
+                s.job,
+                Seen {
+                    sent: true,
+                    answered: true,
+                },
+                Some(s.parser),
+            ),
+            State::Pooled(_) | State::Held(_) | State::Closed(_) => {
+                return cx.closed(Cause::Failed(kind));
+            }
         };
         if let Some(parser) = parser {
             cx.out.recycle_parser(parser);

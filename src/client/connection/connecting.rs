@@ -18,7 +18,13 @@ impl On<Connected> for Connecting {
         if cx.link.tunnel {
             cx.drive();
             let parser = cx.out.parser();
-            return Step::to(Tunnelling { job, by, upload: Upload::Owed { sent: 0 }, interim: 0, parser });
+            return Step::to(Tunnelling {
+                job,
+                by,
+                upload: Upload::Owed { sent: 0 },
+                interim: 0,
+                parser,
+            });
         }
         if cx.link.tls {
             cx.order(Effect::Handshake { key });

@@ -6,7 +6,17 @@ macro_rules! bare {
     ($($name:ident),+) => { $(#[derive(Debug)] pub(crate) struct $name;)+ };
 }
 
-bare!(Connected, Handshaken, Sent, Early, Interim, Unsolicited, Eof, Lost, Evicted);
+bare!(
+    Connected,
+    Handshaken,
+    Sent,
+    Early,
+    Interim,
+    Unsolicited,
+    Eof,
+    Lost,
+    Evicted
+);
 
 #[derive(Debug)]
 pub(crate) struct Resolved {

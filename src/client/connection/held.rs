@@ -16,7 +16,9 @@ impl On<Claimed> for Held {
 
 impl On<Released> for Held {
     fn on(self, event: Released, cx: &mut Cx<'_>) -> Step<Self, Released> {
-        Step::to(Pooled { until: cx.now.plus(event.idle) })
+        Step::to(Pooled {
+            until: cx.now.plus(event.idle),
+        })
     }
 }
 

@@ -129,7 +129,9 @@ impl fmt::Display for Reason {
 impl Cx<'_> {
     /// Tells the owner something.
     pub(crate) fn post(&mut self, owner: Id, event: impl Into<exchange::Event>) {
-        self.out.posts.push_back(Post::Exchange(owner, event.into()));
+        self.out
+            .posts
+            .push_back(Post::Exchange(owner, event.into()));
     }
 
     /// Gives the driver an order.
@@ -145,16 +147,36 @@ impl Cx<'_> {
 
     /// The end of an attempt that never carried a request.
     pub(crate) fn attempt_failed(&mut self, job: Job, kind: Kind, state: &'static str) -> Closed {
-        let error = Error { kind, state, retry: true };
+        let error = Error {
+            kind,
+            state,
+            retry: true,
+        };
         let key = self.link.key;
         self.post(job.owner, exchange::AttemptFailed { key, error });
         self.closed(Cause::Failed(kind))
     }
 
     /// The end of a connection that carries a request.
-    pub(crate) fn broken(&mut self, job: Job, kind: Kind, state: &'static str, seen: Seen) -> Closed {
-        let error = Error { kind, state, retry: !seen.sent };
-        self.post(job.owner, exchange::Broken { error, answered: seen.answered });
+    pub(crate) fn broken(
+        &mut self,
+        job: Job,
+        kind: Kind,
+        state: &'static str,
+        seen: Seen,
+    ) -> Closed {
+        let error = Error {
+            kind,
+            state,
+            retry: !seen.sent,
+        };
+        self.post(
+            job.owner,
+            exchange::Broken {
+                error,
+                answered: seen.answered,
+            },
+        );
         self.closed(Cause::Failed(kind))
     }
 
@@ -202,15 +224,39 @@ impl State {
     /// What the state wants of its socket.
     pub(crate) fn interest(&self, owner: Owner<'_>) -> Interest {
         match self {
-            State::Resolving(_) | State::Closed(_) => Interest { read: false, write: false },
-            State::Connecting(_) => Interest { read: false, write: true },
+            State::Resolving(_) | State::Closed(_) => Interest {
+                read: false,
+                write: false,
+            },
+            State::Connecting(_) => Interest {
+                read: false,
+                write: true,
+            },
             // Ciphertext is the driver's.
-            State::Handshaking(_) => Interest { read: false, write: false },
-            State::Tunnelling(s) => Interest { read: true, write: s.upload.is_owed() },
-            State::Writing(_) => Interest { read: true, write: true },
-            State::ReadingHead(s) => Interest { read: true, write: s.upload.is_owed() },
-            State::ReadingBody(s) => Interest { read: s.wants_more(owner), write: s.upload.is_owed() },
-            State::Pooled(_) | State::Held(_) => Interest { read: true, write: false },
+            State::Handshaking(_) => Interest {
+                read: false,
+                write: false,
+            },
+            State::Tunnelling(s) => Interest {
+                read: true,
+                write: s.upload.is_owed(),
+            },
+            State::Writing(_) => Interest {
+                read: true,
+                write: true,
+            },
+            State::ReadingHead(s) => Interest {
+                read: true,
+                write: s.upload.is_owed(),
+            },
+            State::ReadingBody(s) => Interest {
+                read: s.wants_more(owner),
+                write: s.upload.is_owed(),
+            },
+            State::Pooled(_) | State::Held(_) => Interest {
+                read: true,
+                write: false,
+            },
         }
     }
 
@@ -233,9 +279,18 @@ impl State {
     pub(crate) fn owed_from(&self) -> Option<usize> {
         match self {
             State::Writing(s) => Some(s.sent),
-            State::Tunnelling(Tunnelling { upload: Upload::Owed { sent }, .. })
-            | State::ReadingHead(ReadingHead { upload: Upload::Owed { sent }, .. })
-            | State::ReadingBody(ReadingBody { upload: Upload::Owed { sent }, .. }) => Some(*sent),
+            State::Tunnelling(Tunnelling {
+                upload: Upload::Owed { sent },
+                ..
+            })
+            | State::ReadingHead(ReadingHead {
+                upload: Upload::Owed { sent },
+                ..
+            })
+            | State::ReadingBody(ReadingBody {
+                upload: Upload::Owed { sent },
+                ..
+            }) => Some(*sent),
             State::Resolving(_)
             | State::Connecting(_)
             | State::Handshaking(_)
@@ -252,9 +307,20 @@ impl State {
     pub(crate) fn progress(&mut self, n: usize, now: Instant) {
         let (sent, since) = match self {
             State::Writing(s) => (&mut s.sent, Some(&mut s.since)),
-            State::Tunnelling(Tunnelling { upload: Upload::Owed { sent }, .. }) => (sent, None),
-            State::ReadingHead(ReadingHead { upload: Upload::Owed { sent }, since, .. })
-            | State::ReadingBody(ReadingBody { upload: Upload::Owed { sent }, since, .. }) => (sent, Some(since)),
+            State::Tunnelling(Tunnelling {
+                upload: Upload::Owed { sent },
+                ..
+            }) => (sent, None),
+            State::ReadingHead(ReadingHead {
+                upload: Upload::Owed { sent },
+                since,
+                ..
+            })
+            | State::ReadingBody(ReadingBody {
+                upload: Upload::Owed { sent },
+                since,
+                ..
+            }) => (sent, Some(since)),
             State::Resolving(_)
             | State::Connecting(_)
             | State::Handshaking(_)

@@ -9,7 +9,12 @@ use crate::http::parser::Stop;
 impl State {
     /// Takes what it can off `input`, which begins `offset` bytes into the read. Returns how much
     /// that was, and the event it completes; without one the state wants more bytes.
-    pub(crate) fn parse(&mut self, input: &[u8], offset: usize, out: &mut Out) -> (usize, Option<Event>) {
+    pub(crate) fn parse(
+        &mut self,
+        input: &[u8],
+        offset: usize,
+        out: &mut Out,
+    ) -> (usize, Option<Event>) {
         match self {
             State::ReadingBody(s) => s.parse(input, offset, out),
             _ if input.is_empty() => (0, None),
@@ -19,9 +24,10 @@ impl State {
             State::Tunnelling(s) => parse_tunnel(s, input, out),
             State::Pooled(_) | State::Held(_) => (input.len(), Some(Unsolicited.into())),
             // These read nothing (see `interest`): the driver reported what cannot be.
-            State::Resolving(_) | State::Connecting(_) | State::Handshaking(_) | State::Closed(_) => {
-                (input.len(), Some(Unsolicited.into()))
-            }
+            State::Resolving(_)
+            | State::Connecting(_)
+            | State::Handshaking(_)
+            | State::Closed(_) => (input.len(), Some(Unsolicited.into())),
         }
     }
 }
@@ -29,9 +35,16 @@ impl State {
 impl ReadingBody {
     fn parse(&mut self, input: &[u8], offset: usize, out: &mut Out) -> (usize, Option<Event>) {
         match self.body.next(&mut self.parser, input) {
-            Ok((taken, Stop::Body { start, end })) => {
-                (taken, Some(Data::Input { start: offset + start, end: offset + end }.into()))
-            }
+            Ok((taken, Stop::Body { start, end })) => (
+                taken,
+                Some(
+                    Data::Input {
+                        start: offset + start,
+                        end: offset + end,
+                    }
+                    .into(),
+                ),
+            ),
             Ok((taken, Stop::End)) => match self.trailers(out) {
                 Ok(trailers) => (taken, Some(End { trailers }.into())),
                 Err(fault) => (taken, Some(Malformed(fault).into())),
@@ -110,13 +123,17 @@ fn judge(
 
 /// The head that answers CONNECT. Its framing fields mean nothing (RFC 9110 9.3.6).
 fn parse_tunnel(s: &mut Tunnelling, input: &[u8], out: &mut Out) -> (usize, Option<Event>) {
-    let asked = Asked { head: true, close: false };
+    let asked = Asked {
+        head: true,
+        close: false,
+    };
     let (taken, event) = parse_head(&mut s.parser, asked, s.interim, input, out);
     match event {
         // Bytes behind the head would be the peer's TLS speaking first, which it never does.
-        Some(Event::Head(_)) if taken < input.len() => {
-            (input.len(), Some(Malformed(Misbehaviour::StatusLine.into()).into()))
-        }
+        Some(Event::Head(_)) if taken < input.len() => (
+            input.len(),
+            Some(Malformed(Misbehaviour::StatusLine.into()).into()),
+        ),
         event => (taken, event),
     }
 }

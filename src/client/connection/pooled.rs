@@ -14,7 +14,9 @@ impl On<Claimed> for Pooled {
         cx.bound(event.job);
         match event.job.request {
             true => Step::to(Writing::begin(event.job, cx)),
-            false => Step::to(Held { owner: event.job.owner }),
+            false => Step::to(Held {
+                owner: event.job.owner,
+            }),
         }
     }
 }

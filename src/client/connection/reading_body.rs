@@ -16,27 +16,42 @@ pub(crate) struct ReadingBody {
 impl On<Sent> for ReadingBody {
     fn on(self, _: Sent, cx: &mut Cx<'_>) -> Step<Self, Sent> {
         cx.post(self.job.owner, exchange::Uploaded);
-        Step::to(ReadingBody { upload: Upload::Done, ..self })
+        Step::to(ReadingBody {
+            upload: Upload::Done,
+            ..self
+        })
     }
 }
 
 impl On<SendFailed> for ReadingBody {
     fn on(self, event: SendFailed, cx: &mut Cx<'_>) -> Step<Self, SendFailed> {
         cx.drive();
-        Step::to(ReadingBody { upload: Upload::Lost(event.0), ..self })
+        Step::to(ReadingBody {
+            upload: Upload::Lost(event.0),
+            ..self
+        })
     }
 }
 
 impl On<Data> for ReadingBody {
     fn on(self, event: Data, cx: &mut Cx<'_>) -> Step<Self, Data> {
         cx.post(self.job.owner, exchange::Data(event));
-        Step::to(ReadingBody { since: cx.now, ..self })
+        Step::to(ReadingBody {
+            since: cx.now,
+            ..self
+        })
     }
 }
 
 impl On<End> for ReadingBody {
     fn on(self, event: End, cx: &mut Cx<'_>) -> Step<Self, End> {
-        let ReadingBody { job, upload, reuse, parser, .. } = self;
+        let ReadingBody {
+            job,
+            upload,
+            reuse,
+            parser,
+            ..
+        } = self;
         cx.out.recycle_parser(parser);
         let reuse = match (reuse, upload, job.after) {
             (Err(why), _, _) => Err(why),
@@ -44,11 +59,23 @@ impl On<End> for ReadingBody {
             (Ok(()), Upload::Done, After::Close) => Err(NotReused::CallerCloses),
             (Ok(()), Upload::Done, After::Hold | After::Park { .. }) => Ok(()),
         };
-        cx.post(job.owner, exchange::End { trailers: event.trailers, reuse });
+        let held = reuse.is_ok() && job.after == After::Hold;
+        cx.post(
+            job.owner,
+            exchange::End {
+                trailers: event.trailers,
+                reuse,
+                held,
+            },
+        );
         match (reuse, job.after) {
             (Ok(()), After::Hold) => Step::to(Held { owner: job.owner }),
-            (Ok(()), After::Park { idle }) => Step::to(Pooled { until: cx.now.plus(idle) }),
-            (Ok(()), After::Close) => Step::to(cx.closed(Cause::NotReused(NotReused::CallerCloses))),
+            (Ok(()), After::Park { idle }) => Step::to(Pooled {
+                until: cx.now.plus(idle),
+            }),
+            (Ok(()), After::Close) => {
+                Step::to(cx.closed(Cause::NotReused(NotReused::CallerCloses)))
+            }
             (Err(why), _) => Step::to(cx.closed(Cause::NotReused(why))),
         }
     }
@@ -65,7 +92,14 @@ impl On<Eof> for ReadingBody {
         if self.body.ends_with_connection() {
             cx.out.recycle_parser(self.parser);
             let reuse = Err(NotReused::ClosedByBody);
-            cx.post(self.job.owner, exchange::End { trailers: None, reuse });
+            cx.post(
+                self.job.owner,
+                exchange::End {
+                    trailers: None,
+                    reuse,
+                    held: false,
+                },
+            );
             return Step::to(cx.closed(Cause::NotReused(NotReused::ClosedByBody)));
         }
         Step::to(self.failed(Kind::PeerClosed, cx))
@@ -75,7 +109,15 @@ impl On<Eof> for ReadingBody {
 impl ReadingBody {
     fn failed(self, kind: Kind, cx: &mut Cx<'_>) -> Closed {
         cx.out.recycle_parser(self.parser);
-        cx.broken(self.job, kind, "ReadingBody", Seen { sent: true, answered: true })
+        cx.broken(
+            self.job,
+            kind,
+            "ReadingBody",
+            Seen {
+                sent: true,
+                answered: true,
+            },
+        )
     }
 
     /// Backpressure: a caller that pulls gets a window, a gathered body comes at full speed.
@@ -87,6 +129,7 @@ impl ReadingBody {
     pub(crate) fn deadline(&self, owner: Owner<'_>) -> Option<(Instant, Due)> {
         let owner = owner?;
         let from = self.since.max(owner.waiting_since()?);
-        from.plus(owner.timeouts.read).map(|at| (at, Due::Budget(error::Why::Read)))
+        from.plus(owner.timeouts.read)
+            .map(|at| (at, Due::Budget(error::Why::Read)))
     }
 }

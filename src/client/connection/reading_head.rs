@@ -17,40 +17,71 @@ pub(crate) struct ReadingHead {
 impl On<Sent> for ReadingHead {
     fn on(self, _: Sent, cx: &mut Cx<'_>) -> Step<Self, Sent> {
         cx.post(self.job.owner, exchange::Uploaded);
-        Step::to(ReadingHead { upload: Upload::Done, ..self })
+        Step::to(ReadingHead {
+            upload: Upload::Done,
+            ..self
+        })
     }
 }
 
 impl On<SendFailed> for ReadingHead {
     fn on(self, event: SendFailed, cx: &mut Cx<'_>) -> Step<Self, SendFailed> {
         cx.drive();
-        Step::to(ReadingHead { upload: Upload::Lost(event.0), ..self })
+        Step::to(ReadingHead {
+            upload: Upload::Lost(event.0),
+            ..self
+        })
     }
 }
 
 impl On<Interim> for ReadingHead {
     fn on(self, _: Interim, cx: &mut Cx<'_>) -> Step<Self, Interim> {
-        Step::to(ReadingHead { interim: self.interim + 1, since: cx.now, ..self })
+        Step::to(ReadingHead {
+            interim: self.interim + 1,
+            since: cx.now,
+            ..self
+        })
     }
 }
 
 impl On<Head> for ReadingHead {
     fn on(self, event: Head, cx: &mut Cx<'_>) -> Step<Self, Head> {
-        let ReadingHead { job, upload, parser, .. } = self;
+        let ReadingHead {
+            job,
+            upload,
+            parser,
+            ..
+        } = self;
         let Head { head, verdict } = event;
         // The verdict's framing agreed with the parser when the head was read.
         let body = verdict.framing.body();
         if upload.is_owed() {
             cx.why = None;
         }
-        cx.post(job.owner, exchange::Head { head, framing: verdict.framing });
-        Step::to(ReadingBody { job, upload, since: cx.now, body, reuse: verdict.reuse, parser })
+        cx.post(
+            job.owner,
+            exchange::Head {
+                head,
+                framing: verdict.framing,
+            },
+        );
+        Step::to(ReadingBody {
+            job,
+            upload,
+            since: cx.now,
+            body,
+            reuse: verdict.reuse,
+            parser,
+        })
     }
 }
 
 impl On<Malformed> for ReadingHead {
     fn on(self, event: Malformed, cx: &mut Cx<'_>) -> Step<Self, Malformed> {
-        let seen = Seen { sent: self.any_sent, answered: true };
+        let seen = Seen {
+            sent: self.any_sent,
+            answered: true,
+        };
         Step::to(self.failed(event.0.into(), seen, cx))
     }
 }
@@ -74,11 +105,16 @@ impl ReadingHead {
     }
 
     pub(crate) fn seen(&self) -> Seen {
-        Seen { sent: self.any_sent, answered: self.interim > 0 || !self.parser.is_fresh() }
+        Seen {
+            sent: self.any_sent,
+            answered: self.interim > 0 || !self.parser.is_fresh(),
+        }
     }
 
     pub(crate) fn deadline(&self, owner: Owner<'_>) -> Option<(Instant, Due)> {
         let timeout = owner?.timeouts.read;
-        self.since.plus(timeout).map(|at| (at, Due::Budget(error::Why::Read)))
+        self.since
+            .plus(timeout)
+            .map(|at| (at, Due::Budget(error::Why::Read)))
     }
 }

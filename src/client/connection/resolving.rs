@@ -11,7 +11,10 @@ pub(crate) struct Resolving {
 impl On<Resolved> for Resolving {
     fn on(self, event: Resolved, cx: &mut Cx<'_>) -> Step<Self, Resolved> {
         let Resolving { job, by } = self;
-        cx.order(Effect::Connect { key: cx.link.key, address: event.first });
+        cx.order(Effect::Connect {
+            key: cx.link.key,
+            address: event.first,
+        });
         Step::to(Connecting { job, by })
     }
 }

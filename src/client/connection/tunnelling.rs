@@ -15,24 +15,40 @@ pub(crate) struct Tunnelling {
 
 impl On<Sent> for Tunnelling {
     fn on(self, _: Sent, _: &mut Cx<'_>) -> Step<Self, Sent> {
-        Step::to(Tunnelling { upload: Upload::Done, ..self })
+        Step::to(Tunnelling {
+            upload: Upload::Done,
+            ..self
+        })
     }
 }
 
 impl On<Interim> for Tunnelling {
     fn on(self, _: Interim, _: &mut Cx<'_>) -> Step<Self, Interim> {
-        Step::to(Tunnelling { interim: self.interim + 1, ..self })
+        Step::to(Tunnelling {
+            interim: self.interim + 1,
+            ..self
+        })
     }
 }
 
 impl On<Head> for Tunnelling {
     fn on(self, event: Head, cx: &mut Cx<'_>) -> Step<Self, Head> {
-        let Tunnelling { job, by, upload, parser, .. } = self;
+        let Tunnelling {
+            job,
+            by,
+            upload,
+            parser,
+            ..
+        } = self;
         let opened = matches!(event.head.status, 200..=299) && upload == Upload::Done;
         cx.out.recycle_parser(parser);
         cx.out.recycle_head(event.head);
         if !opened {
-            return Step::to(cx.attempt_failed(job, Kind::Proxy(ProxyError::Refused), "Tunnelling"));
+            return Step::to(cx.attempt_failed(
+                job,
+                Kind::Proxy(ProxyError::Refused),
+                "Tunnelling",
+            ));
         }
         cx.order(Effect::Handshake { key: cx.link.key });
         Step::to(Handshaking { job, by })

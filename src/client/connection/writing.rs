@@ -27,10 +27,12 @@ impl On<Early> for Writing {
 impl On<Unsolicited> for Writing {
     /// Bytes before a byte of the request was sent belong to nobody's response.
     fn on(self, _: Unsolicited, cx: &mut Cx<'_>) -> Step<Self, Unsolicited> {
-        let seen = Seen { sent: false, answered: false };
-        let closed = cx.broken(self.job, Kind::PeerClosed, "Writing", seen);
-        cx.why = Some(Reason::Closed(Cause::Unsolicited));
-        Step::to(Closed { cause: Cause::Unsolicited, ..closed })
+        let seen = Seen {
+            sent: false,
+            answered: false,
+        };
+        cx.broken(self.job, Kind::PeerClosed, "Writing", seen);
+        Step::to(cx.closed(Cause::Unsolicited))
     }
 }
 
@@ -46,7 +48,10 @@ impl On<SendFailed> for Writing {
     fn on(self, event: SendFailed, cx: &mut Cx<'_>) -> Step<Self, SendFailed> {
         cx.why = Some(Reason::Unsent(event.0));
         cx.drive();
-        Step::to(ReadingHead { any_sent: self.sent > 0, ..self.reading(Upload::Lost(event.0), cx) })
+        Step::to(ReadingHead {
+            any_sent: self.sent > 0,
+            ..self.reading(Upload::Lost(event.0), cx)
+        })
     }
 }
 
@@ -54,20 +59,36 @@ impl Writing {
     /// The first state of a request on a ready connection.
     pub(crate) fn begin(job: Job, cx: &mut Cx<'_>) -> Writing {
         cx.drive();
-        Writing { job, sent: 0, since: cx.now }
+        Writing {
+            job,
+            sent: 0,
+            since: cx.now,
+        }
     }
 
     fn reading(self, upload: Upload, cx: &mut Cx<'_>) -> ReadingHead {
         let parser = cx.out.parser();
-        ReadingHead { job: self.job, upload, since: cx.now, interim: 0, any_sent: true, parser }
+        ReadingHead {
+            job: self.job,
+            upload,
+            since: cx.now,
+            interim: 0,
+            any_sent: true,
+            parser,
+        }
     }
 
     pub(crate) fn seen(&self) -> Seen {
-        Seen { sent: self.sent > 0, answered: false }
+        Seen {
+            sent: self.sent > 0,
+            answered: false,
+        }
     }
 
     pub(crate) fn deadline(&self, owner: Owner<'_>) -> Option<(Instant, Due)> {
         let timeout = owner?.timeouts.send;
-        self.since.plus(timeout).map(|at| (at, Due::Budget(error::Why::Send)))
+        self.since
+            .plus(timeout)
+            .map(|at| (at, Due::Budget(error::Why::Send)))
     }
 }

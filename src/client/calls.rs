@@ -1,0 +1,584 @@
+//! The caller's side: start, wait, look, take.
+
+use alloc::boxed::Box;
+use core::net::SocketAddr;
+
+use super::connection::{self, After, State as ConnectionState};
+use super::deadlines::Who;
+use super::error::{Aborted, Error, Kind, Misuse};
+use super::exchange::{self, Facts, State};
+use super::out::Post;
+use super::pool::Shelf;
+use super::target::known;
+use super::{
+    Collect, Engine, Finished, Head, Id, Keepalive, NotReused, Request, Section, Status, Target,
+    Timeouts, Until,
+};
+use crate::http::fault::Limit;
+use crate::http::request::{Authority, encode, encode_connect};
+use crate::time::Instant;
+use crate::trace::Subject;
+
+impl Engine {
+    /// Starts a request on a connection of its own, from the pool if one is idle. Afterwards the
+    /// connection goes to the pool with `keepalive`, and is closed without.
+    ///
+    /// # Errors
+    /// A request that must not go on the wire; nothing has happened then.
+    pub fn fetch<'a, F>(
+        &mut self,
+        target: &Target<'_>,
+        request: &Request<'a, F>,
+        timeouts: Timeouts,
+        collect: Collect,
+        keepalive: Option<Keepalive>,
+        now: Instant,
+    ) -> Result<Id, Error>
+    where
+        F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+    {
+        let target = self.checked(target, keepalive)?;
+        let mut facts = self.fresh_facts(timeouts, collect, now);
+        let encoded = encode(
+            &mut facts.wire,
+            target.authority(),
+            request,
+            keepalive.is_none(),
+        );
+        facts.encoded = match encoded {
+            Ok(encoded) => encoded,
+            Err(misuse) => return Err(self.refuse(facts, misuse)),
+        };
+        let after = match keepalive {
+            Some(Keepalive { idle, .. }) if !facts.encoded.asked.close => After::Park { idle },
+            Some(_) | None => After::Close,
+        };
+        let id = self.begin(&target, facts, true, after)?;
+        self.trace_call(id, now, "fetch", &target, Some(request));
+        self.start(id, now);
+        Ok(id)
+    }
+
+    /// Starts to open a connection, from the pool if one is idle, to be held for the caller.
+    ///
+    /// # Errors
+    /// A target that cannot be; nothing has happened then.
+    pub fn connect(
+        &mut self,
+        target: &Target<'_>,
+        timeouts: Timeouts,
+        now: Instant,
+    ) -> Result<Id, Error> {
+        let target = self.checked(target, None)?;
+        let facts = self.fresh_facts(timeouts, Collect::Stream, now);
+        let id = self.begin(&target, facts, false, After::Hold)?;
+        self.trace_call::<core::iter::Empty<_>>(id, now, "connect", &target, None);
+        self.start(id, now);
+        Ok(id)
+    }
+
+    /// Starts a request on the connection held by `held`, which names nothing afterwards.
+    ///
+    /// # Errors
+    /// The request must not go on the wire, the connection is gone or busy, or the previous body
+    /// was not read to its end. `held` stays as it was then.
+    pub fn request<'a, F>(
+        &mut self,
+        held: Id,
+        request: &Request<'a, F>,
+        collect: Collect,
+        now: Instant,
+    ) -> Result<Id, Error>
+    where
+        F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+    {
+        let (key, shelf, timeouts) = self
+            .held(held)
+            .map_err(|misuse| Error::misuse(misuse, "Held"))?;
+        let mut facts = self.fresh_facts(timeouts, collect, now);
+        let encoded = encode(
+            &mut facts.wire,
+            self.pool.target(shelf).authority(),
+            request,
+            false,
+        );
+        facts.encoded = match encoded {
+            Ok(encoded) => encoded,
+            Err(misuse) => return Err(self.refuse(facts, misuse)),
+        };
+        self.pool.hold(shelf);
+        let id = self.insert(facts, shelf, true, After::Hold)?;
+        if self.trace.is_on() {
+            let Engine {
+                pool,
+                trace,
+                exchanges,
+                ..
+            } = self;
+            let serial = exchanges.get(id).map_or(0, |slot| slot.facts.serial);
+            let subject = Subject { kind: 'e', serial };
+            trace_request(
+                trace,
+                now,
+                subject,
+                "request",
+                &pool.target(shelf),
+                Some(request),
+            );
+        }
+        self.forget(held);
+        if let Some(slot) = self.exchanges.get(id) {
+            let job = slot.job();
+            self.out
+                .posts
+                .push_back(Post::Connection(key, connection::Claimed { job }.into()));
+        }
+        self.run(now, &[]);
+        Ok(id)
+    }
+
+    /// Gives the held connection to the pool. `id` names nothing afterwards.
+    ///
+    /// # Errors
+    /// Why the connection was closed instead.
+    pub fn release(&mut self, id: Id, keepalive: Keepalive, now: Instant) -> Result<(), NotReused> {
+        let verdict = self.releasable(id);
+        let key = match verdict {
+            Ok(key) => key,
+            Err(why) => {
+                self.abort(id, now);
+                return Err(why);
+            }
+        };
+        if let Some(slot) = self.exchanges.get_mut(id) {
+            slot.facts.connection = None;
+            if let Some(size) = keepalive.pool_size {
+                self.pool.size(slot.shelf, size);
+            }
+        }
+        self.forget(id);
+        self.out.posts.push_back(Post::Connection(
+            key,
+            connection::Released {
+                idle: keepalive.idle,
+            }
+            .into(),
+        ));
+        self.run(now, &[]);
+        Ok(())
+    }
+
+    /// Ends an exchange in any state, closes its connections and forgets it.
+    pub fn abort(&mut self, id: Id, now: Instant) {
+        if self.exchanges.get(id).is_none() {
+            return;
+        }
+        self.out.posts.push_back(Post::Exchange(
+            id,
+            exchange::Aborted(Aborted::Caller).into(),
+        ));
+        if let Some(slot) = self.exchanges.get_mut(id) {
+            slot.facts.waiting = None;
+        }
+        self.run(now, &[]);
+        self.forget(id);
+    }
+
+    /// Other timeouts from now on.
+    pub fn set_timeouts(&mut self, id: Id, timeouts: Timeouts, now: Instant) {
+        let Some(slot) = self.exchanges.get_mut(id) else {
+            return;
+        };
+        slot.facts.timeouts = timeouts;
+        if !slot.state.is_done() {
+            slot.facts.total_by = now.plus(timeouts.total);
+        }
+        let connection = slot.facts.connection;
+        self.arm(Who::Exchange(id));
+        if let Some(key) = connection {
+            self.arm(Who::Connection(key));
+        }
+    }
+
+    /// `true` when it holds already; otherwise [`Effect::Wake`](super::event::Effect::Wake) comes
+    /// once, when it does. A later call replaces an earlier one.
+    pub fn wait(&mut self, id: Id, until: Until, now: Instant) -> bool {
+        let Some(slot) = self.exchanges.get_mut(id) else {
+            return true;
+        };
+        if slot.state.satisfies(until, &slot.facts) {
+            slot.facts.waiting = None;
+            return true;
+        }
+        let had_room = slot.facts.has_room();
+        slot.facts.waiting = Some((until, now));
+        let drive = !had_room && slot.facts.has_room();
+        if let Some(key) = slot.facts.connection {
+            if drive {
+                self.out
+                    .effects
+                    .push_back(super::event::Effect::Drive { key });
+            }
+            // The read timeout of a pulled body runs from here.
+            self.arm(Who::Connection(key));
+        }
+        false
+    }
+
+    /// What has become of an exchange.
+    pub fn status(&self, id: Id) -> Status {
+        match self.exchanges.get(id).map(|slot| &slot.state) {
+            None => Status::Gone,
+            Some(State::Done(done)) => done.result.map_or_else(Status::Failed, |()| Status::Ended),
+            Some(
+                State::Queued(_) | State::Dialing(_) | State::Sending(_) | State::Receiving(_),
+            ) => Status::Running,
+        }
+    }
+
+    /// The response head, once it has come.
+    pub fn head(&self, id: Id) -> Option<&Head> {
+        self.exchanges.get(id)?.facts.head.as_deref()
+    }
+
+    /// The trailer section, once the body has ended with one.
+    pub fn trailers(&self, id: Id) -> Option<&Section> {
+        self.exchanges.get(id)?.facts.trailers.as_deref()
+    }
+
+    /// Whether the response has a body that is not known to be empty.
+    pub fn has_body(&self, id: Id) -> bool {
+        self.exchanges
+            .get(id)
+            .is_some_and(|slot| slot.facts.has_body)
+    }
+
+    /// The body bytes that have come and were not taken.
+    pub fn body(&self, id: Id) -> &[u8] {
+        self.exchanges
+            .get(id)
+            .map_or(&[], |slot| slot.facts.unread())
+    }
+
+    /// Takes the first `n` bytes of [`Engine::body`], which makes room for more.
+    pub fn consume(&mut self, id: Id, n: usize, _now: Instant) {
+        let Some(slot) = self.exchanges.get_mut(id) else {
+            return;
+        };
+        let had_room = slot.facts.has_room();
+        slot.facts.body.consume(n);
+        if let Some(key) = slot.facts.connection
+            && !had_room
+            && slot.facts.has_room()
+        {
+            self.out
+                .effects
+                .push_back(super::event::Effect::Drive { key });
+        }
+    }
+
+    /// How many times the exchange's connection had been taken from the pool.
+    pub fn reused(&self, id: Id) -> u32 {
+        self.exchanges.get(id).map_or(0, |slot| slot.facts.reused)
+    }
+
+    /// Whether the held connection could go to the pool now, and why not.
+    ///
+    /// # Errors
+    /// The reason that [`Engine::release`] would give.
+    pub fn reusable(&self, id: Id) -> Result<(), NotReused> {
+        self.releasable(id).map(|_| ())
+    }
+
+    /// What is left of an exchange that is over; `None` while it runs. The name is free
+    /// afterwards, and a connection that was still held is closed.
+    pub fn take(&mut self, id: Id) -> Option<Finished> {
+        let slot = self
+            .exchanges
+            .get_mut(id)
+            .filter(|slot| slot.state.is_done())?;
+        let facts = &mut slot.facts;
+        let body = facts.body.into_unread();
+        let head = facts.head.take();
+        let trailers = facts.trailers.take();
+        if let Some(key) = facts.connection.take() {
+            self.out.posts.push_back(Post::Connection(
+                key,
+                connection::Aborted(Aborted::Caller).into(),
+            ));
+        }
+        let head = head.unwrap_or_else(|| emptied(self.out.head(), Head::clear));
+        let trailers = trailers.unwrap_or_else(|| emptied(self.out.section(), Section::clear));
+        self.forget(id);
+        Some(Finished {
+            head,
+            body,
+            trailers,
+        })
+    }
+
+    /// Gives the buffers of [`Engine::take`] back.
+    pub fn recycle(&mut self, finished: Finished) {
+        self.out.recycle_head(finished.head);
+        self.out.recycle_section(finished.trailers);
+        if finished.body.capacity() <= exchange::KEPT
+            && let Some(spare) = self.spare_facts.last_mut()
+        {
+            spare.body.adopt(finished.body);
+        }
+    }
+
+    fn checked<'a>(
+        &self,
+        target: &Target<'a>,
+        keepalive: Option<Keepalive>,
+    ) -> Result<Target<'a>, Error> {
+        let target = target
+            .checked()
+            .map_err(|misuse| Error::misuse(misuse, "Queued"))?;
+        let pool_size = target.pool_size.or(keepalive.and_then(|k| k.pool_size));
+        Ok(Target {
+            pool_size,
+            ..target
+        })
+    }
+
+    fn fresh_facts(&mut self, timeouts: Timeouts, collect: Collect, now: Instant) -> Box<Facts> {
+        let mut facts = self.spare_facts.pop().unwrap_or_default();
+        facts.timeouts = timeouts;
+        facts.collect = collect;
+        facts.whole_max = self.config.limits.whole;
+        facts.total_by = now.plus(timeouts.total);
+        facts
+    }
+
+    fn refuse(&mut self, facts: Box<Facts>, misuse: Misuse) -> Error {
+        self.keep_facts(facts);
+        Error::misuse(misuse, "Queued")
+    }
+
+    /// Makes the exchange's slot, with what it needs to dial.
+    fn begin(
+        &mut self,
+        target: &Target<'_>,
+        mut facts: Box<Facts>,
+        request: bool,
+        after: After,
+    ) -> Result<Id, Error> {
+        if target.proxy.is_some() {
+            let port = Some(target.port);
+            encode_connect(
+                &mut facts.connect_wire,
+                Authority {
+                    host: target.host,
+                    port,
+                },
+            );
+        }
+        let shelf = self.pool.acquire(target);
+        self.insert(facts, shelf, request, after)
+    }
+
+    fn insert(
+        &mut self,
+        mut facts: Box<Facts>,
+        shelf: Shelf,
+        request: bool,
+        after: After,
+    ) -> Result<Id, Error> {
+        facts.serial = self.serials.1;
+        let state = State::Queued(exchange::Queued);
+        let made = self.exchanges.insert_with(|id| exchange::Slot {
+            state,
+            id,
+            shelf,
+            request,
+            after,
+            facts,
+        });
+        match made {
+            Some(id) => {
+                self.serials.1 += 1;
+                self.running += 1;
+                Ok(id)
+            }
+            None => {
+                self.pool.drop_user(shelf);
+                Err(Error {
+                    kind: Kind::Limit(Limit::Slots),
+                    state: "Queued",
+                    retry: true,
+                })
+            }
+        }
+    }
+
+    /// An idle connection of the same origin, or a new one.
+    fn start(&mut self, id: Id, now: Instant) {
+        let Some(slot) = self.exchanges.get(id) else {
+            return;
+        };
+        let (job, shelf) = (slot.job(), slot.shelf);
+        match self.pool.claim(shelf) {
+            Some(key) => {
+                self.counters.reused += 1;
+                self.out
+                    .posts
+                    .push_back(Post::Connection(key, connection::Claimed { job }.into()));
+            }
+            None => self.dial(id, now),
+        }
+        self.run(now, &[]);
+    }
+
+    /// Makes a fresh connection for an exchange that is `Queued`.
+    pub(super) fn dial(&mut self, id: Id, now: Instant) {
+        let Some(slot) = self.exchanges.get_mut(id) else {
+            return;
+        };
+        slot.facts.connect_by = now.plus(slot.facts.timeouts.connect);
+        let (host, port) = self.pool.peer(slot.shelf);
+        if let Some((first, second)) = known(host) {
+            let addresses = &mut slot.facts.addresses;
+            addresses.push_back((first, port).into());
+            addresses.extend(second.map(|ip| SocketAddr::from((ip, port))));
+        }
+        self.out
+            .posts
+            .push_back(Post::Exchange(id, exchange::Dial.into()));
+    }
+
+    /// The live held connection of an exchange that is over and read to its end.
+    fn held(&self, id: Id) -> Result<(super::Key, Shelf, Timeouts), Misuse> {
+        let slot = self.exchanges.get(id).ok_or(Misuse::NotConnected)?;
+        let State::Done(done) = &slot.state else {
+            return Err(match slot.request {
+                true if slot.facts.head.is_some() => Misuse::BodyUnread,
+                _ => Misuse::Busy,
+            });
+        };
+        if done.result.is_err() {
+            return Err(Misuse::NotConnected);
+        }
+        if !slot.facts.unread().is_empty() {
+            return Err(Misuse::BodyUnread);
+        }
+        let key = slot.facts.connection.ok_or(Misuse::NotConnected)?;
+        match self.connections.get(key).map(|c| &c.state) {
+            Some(ConnectionState::Held(held)) if held.owner == id => {
+                Ok((key, slot.shelf, slot.facts.timeouts))
+            }
+            _ => Err(Misuse::NotConnected),
+        }
+    }
+
+    fn releasable(&self, id: Id) -> Result<super::Key, NotReused> {
+        let slot = self.exchanges.get(id).ok_or(NotReused::Gone)?;
+        let State::Done(done) = &slot.state else {
+            return Err(if slot.facts.head.is_some() {
+                NotReused::BodyUnread
+            } else {
+                NotReused::Busy
+            });
+        };
+        done.reuse?;
+        self.held(id)
+            .map(|(key, ..)| key)
+            .map_err(|misuse| match misuse {
+                Misuse::BodyUnread => NotReused::BodyUnread,
+                _ => NotReused::Gone,
+            })
+    }
+
+    /// Frees an exchange's slot and keeps its buffers.
+    fn forget(&mut self, id: Id) {
+        let Some(slot) = self.exchanges.remove(id) else {
+            return;
+        };
+        if !slot.state.is_done() {
+            self.running -= 1;
+        }
+        self.pool.drop_user(slot.shelf);
+        self.keep_facts(slot.facts);
+    }
+
+    fn keep_facts(&mut self, mut facts: Box<Facts>) {
+        /// So many spare ones are kept.
+        const SPARE: usize = 64;
+        if let Some(head) = facts.head.take() {
+            self.out.recycle_head(head);
+        }
+        if let Some(section) = facts.trailers.take() {
+            self.out.recycle_section(section);
+        }
+        if self.spare_facts.len() < SPARE {
+            facts.clear();
+            self.spare_facts.push(facts);
+        }
+    }
+
+    fn trace_call<'a, F>(
+        &mut self,
+        id: Id,
+        now: Instant,
+        what: &str,
+        target: &Target<'_>,
+        request: Option<&Request<'a, F>>,
+    ) where
+        F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+    {
+        if self.trace.is_on()
+            && let Some(slot) = self.exchanges.get(id)
+        {
+            let subject = Subject {
+                kind: 'e',
+                serial: slot.facts.serial,
+            };
+            trace_request(&mut self.trace, now, subject, what, target, request);
+        }
+    }
+}
+
+fn emptied<T>(mut spare: Box<T>, clear: fn(&mut T)) -> Box<T> {
+    clear(&mut spare);
+    spare
+}
+
+/// `fetch     POST http://a.test/up body=10000`: no query, no field, no body in it.
+fn trace_request<'a, F>(
+    trace: &mut crate::trace::Trace,
+    now: Instant,
+    subject: Subject,
+    what: &str,
+    target: &Target<'_>,
+    request: Option<&Request<'a, F>>,
+) where
+    F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+{
+    use alloc::string::String;
+    let (scheme, host, port) = (
+        target.scheme.name(),
+        String::from_utf8_lossy(target.host),
+        target.port,
+    );
+    match request {
+        Some(request) => {
+            let method = String::from_utf8_lossy(request.method);
+            let path = String::from_utf8_lossy(request.path);
+            let path = path.split('?').next().unwrap_or_default();
+            let body = request.body.map_or(0, <[u8]>::len);
+            trace.line(
+                now,
+                subject,
+                '>',
+                format_args!("{what:<9} {method} {scheme}://{host}:{port}{path} body={body}"),
+            );
+        }
+        None => trace.line(
+            now,
+            subject,
+            '>',
+            format_args!("{what:<9} {scheme}://{host}:{port}"),
+        ),
+    }
+}

@@ -1,0 +1,356 @@
+//! The driver's side: facts and bytes in, orders and bytes out, one deadline.
+
+use alloc::vec::Vec;
+
+use super::connection::{self, State};
+use super::deadlines::{Due, Who};
+use super::error::Aborted;
+use super::event::{Effect, Event, Interest};
+use super::exchange;
+use super::out::Post;
+use super::{Engine, Id, Key};
+use crate::time::Instant;
+
+/// Room for received bytes. Moved to the driver and back, so no borrow is held across the read.
+#[derive(Debug)]
+pub struct Buf {
+    bytes: Vec<u8>,
+    /// Bytes before the room that are not the driver's.
+    start: usize,
+    /// How many bytes may be received.
+    room: usize,
+    home: Home,
+}
+
+/// Where a buffer came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Home {
+    Scratch,
+    /// The body of that exchange: what is received needs no copy.
+    Body(Id),
+}
+
+/// How much is received at once.
+const READ: usize = 64 << 10;
+
+impl Buf {
+    /// Where to receive to.
+    pub fn spare(&mut self) -> &mut [u8] {
+        let end = (self.start + self.room).min(self.bytes.len());
+        &mut self.bytes[self.start..end]
+    }
+}
+
+impl Engine {
+    /// Takes in a fact about a connection.
+    pub fn handle(&mut self, key: Key, event: Event<'_>, now: Instant) {
+        let event = match event {
+            Event::Resolved(list) => return self.resolved(key, list, now),
+            Event::Unresolved(e) => connection::Unresolved(e).into(),
+            Event::Connected => connection::Connected.into(),
+            Event::ConnectFailed(e) => connection::ConnectFailed(e).into(),
+            Event::Handshaken => connection::Handshaken.into(),
+            Event::HandshakeFailed(e) => connection::HandshakeFailed(e).into(),
+            Event::Eof => connection::Eof.into(),
+            Event::SendFailed(e) => connection::SendFailed(e).into(),
+            Event::RecvFailed(e) => connection::RecvFailed(e).into(),
+        };
+        self.step_connection(key, event, now);
+        self.run(now, &[]);
+    }
+
+    fn resolved(&mut self, key: Key, list: &[core::net::IpAddr], now: Instant) {
+        let Some(slot) = self.connections.get(key) else {
+            self.counters.stale += 1;
+            return;
+        };
+        let (port, owner) = (self.pool.peer(slot.link.shelf).1, slot.state.owner());
+        let Some((&first, rest)) = list.split_first() else {
+            let none = super::error::ResolveError::NotFound;
+            return self.handle(key, Event::Unresolved(none), now);
+        };
+        self.step_connection(
+            key,
+            connection::Resolved {
+                first: (first, port).into(),
+            }
+            .into(),
+            now,
+        );
+        if let Some(owner) = owner {
+            let rest = rest.iter().map(|&ip| (ip, port).into()).collect();
+            self.out
+                .posts
+                .push_back(Post::Exchange(owner, exchange::Resolved { rest }.into()));
+        }
+        self.run(now, &[]);
+    }
+
+    /// What the connection wants of its socket.
+    #[inline]
+    pub fn interest(&self, key: Key) -> Interest {
+        self.connections
+            .get(key)
+            .map_or_else(Interest::default, |slot| {
+                slot.state.interest(self.owner_of(&slot.state))
+            })
+    }
+
+    /// The bytes owed to the peer; empty when none are.
+    #[inline]
+    pub fn output(&self, key: Key) -> &[u8] {
+        let Some(slot) = self.connections.get(key) else {
+            return &[];
+        };
+        let Some(from) = slot.state.owed_from() else {
+            return &[];
+        };
+        let Some(facts) = self.owner_of(&slot.state) else {
+            return &[];
+        };
+        let wire = if matches!(slot.state, State::Tunnelling(_)) {
+            &facts.connect_wire
+        } else {
+            &facts.wire
+        };
+        wire.get(from..).unwrap_or_default()
+    }
+
+    /// The first `n` bytes of [`Engine::output`] were handed to the socket.
+    pub fn sent(&mut self, key: Key, n: usize, now: Instant) {
+        let left = self.output(key).len();
+        let Some(slot) = self.connections.get_mut(key) else {
+            self.counters.stale += 1;
+            return;
+        };
+        slot.state.progress(n.min(left), now);
+        if n >= left && left > 0 {
+            self.step_connection(key, connection::Sent.into(), now);
+            self.run(now, &[]);
+        }
+    }
+
+    /// Room to receive into; `None` when the connection wants nothing.
+    pub fn input(&mut self, key: Key) -> Option<Buf> {
+        let slot = self.connections.get(key)?;
+        if !slot.state.interest(self.owner_of(&slot.state)).read {
+            return None;
+        }
+        if let State::ReadingBody(s) = &slot.state {
+            let (owner, room) = (s.job.owner, s.body.room_in_place());
+            if room > 0 {
+                return self.input_in_place(owner, room);
+            }
+        }
+        let mut bytes = core::mem::take(&mut self.scratch);
+        // Initialised once, when it is first used.
+        bytes.resize(READ, 0);
+        Some(Buf {
+            bytes,
+            start: 0,
+            room: READ,
+            home: Home::Scratch,
+        })
+    }
+
+    /// The body's own buffer: its room is no more than the body still needs.
+    fn input_in_place(&mut self, owner: Id, room: u64) -> Option<Buf> {
+        let facts = &mut self.exchanges.get_mut(owner)?.facts;
+        let unread = facts.unread().len();
+        let window = if facts.gathers() {
+            // Grows with what has come, never with what was announced. One byte past the limit
+            // shows that it is passed.
+            let allowed = facts
+                .whole_max
+                .saturating_sub(unread as u64)
+                .saturating_add(1);
+            unread
+                .max(READ)
+                .min(usize::try_from(allowed).unwrap_or(usize::MAX))
+        } else {
+            exchange::WINDOW.saturating_sub(unread).max(1)
+        };
+        let room = window.min(usize::try_from(room).unwrap_or(usize::MAX));
+        let (bytes, start) = facts.body.lend(room);
+        Some(Buf {
+            bytes,
+            start,
+            room,
+            home: Home::Body(owner),
+        })
+    }
+
+    /// `n` bytes were received into the room of `buf`.
+    pub fn received(&mut self, key: Key, buf: Buf, n: usize, now: Instant) {
+        let n = n.min(buf.room);
+        match buf.home {
+            Home::Body(owner) => {
+                let Some(slot) = self.exchanges.get_mut(owner) else {
+                    return;
+                };
+                slot.facts.body.give_back(buf.bytes, n);
+                if n == 0 {
+                    return;
+                }
+                if let Some(State::ReadingBody(s)) =
+                    self.connections.get_mut(key).map(|c| &mut c.state)
+                {
+                    s.body.received_in_place(n);
+                }
+                self.step_connection(key, connection::Data::InPlace { n }.into(), now);
+                self.run(now, &[]);
+                // A body that is complete says so without another byte.
+                self.feed(key, &[], now);
+            }
+            Home::Scratch => {
+                self.feed(key, &buf.bytes[..n], now);
+                self.scratch = buf.bytes;
+            }
+        }
+    }
+
+    /// Gives back a buffer that nothing was received into.
+    pub fn give_back(&mut self, key: Key, buf: Buf) {
+        self.received(key, Buf { room: 0, ..buf }, 0, Instant(0));
+    }
+
+    /// Walks through received bytes: each thing they complete is an event of its own.
+    fn feed(&mut self, key: Key, input: &[u8], now: Instant) {
+        let mut at = 0;
+        loop {
+            let Some(slot) = self.connections.get_mut(key) else {
+                return;
+            };
+            let (taken, event) = slot.state.parse(&input[at..], at, &mut self.out);
+            at += taken;
+            let Some(event) = event else { return };
+            self.step_connection(key, event, now);
+            self.run(now, input);
+        }
+    }
+
+    /// The next order.
+    #[inline]
+    pub fn poll(&mut self) -> Option<Effect> {
+        self.out.effects.pop_front()
+    }
+
+    /// Whom the connection talks to: what [`Effect::Resolve`] asks for.
+    pub fn host(&self, key: Key) -> Option<&[u8]> {
+        self.connections
+            .get(key)
+            .map(|slot| self.pool.peer(slot.link.shelf).0)
+    }
+
+    /// Whether the connection is idle in the pool.
+    pub fn pooled(&self, key: Key) -> bool {
+        self.connections
+            .get(key)
+            .is_some_and(|slot| matches!(slot.state, State::Pooled(_)))
+    }
+
+    /// When [`Engine::expire`] should be called. May be earlier than anything is due, never later.
+    #[inline]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadlines.next()
+    }
+
+    /// Carries out what is due.
+    pub fn expire(&mut self, now: Instant) {
+        while let Some((at, who)) = self.deadlines.pop(now) {
+            let (armed, due) = match who {
+                Who::Connection(key) => {
+                    let Some(slot) = self.connections.get_mut(key) else {
+                        continue;
+                    };
+                    let armed = slot.link.armed;
+                    if armed == Some(at) {
+                        slot.link.armed = None;
+                    }
+                    (armed, self.due_of(who))
+                }
+                Who::Exchange(id) => {
+                    let Some(slot) = self.exchanges.get_mut(id) else {
+                        continue;
+                    };
+                    let armed = slot.facts.armed;
+                    if armed == Some(at) {
+                        slot.facts.armed = None;
+                    }
+                    (armed, self.due_of(who))
+                }
+            };
+            if armed != Some(at) {
+                continue;
+            }
+            match due {
+                Some((when, due)) if when <= now => self.expired(who, due, now),
+                _ => self.arm(who),
+            }
+        }
+    }
+
+    fn expired(&mut self, who: Who, due: Due, now: Instant) {
+        match (who, due) {
+            (Who::Connection(key), due) => {
+                self.step_connection(key, connection::Expired(due).into(), now)
+            }
+            (Who::Exchange(id), Due::NextAddress) => {
+                self.step_exchange(id, exchange::Waited.into(), now, &[])
+            }
+            (Who::Exchange(id), Due::Budget(why)) => {
+                self.step_exchange(id, exchange::Expired(why).into(), now, &[]);
+            }
+            // Only connections idle.
+            (Who::Exchange(_), Due::Idle) => {}
+        }
+        self.run(now, &[]);
+    }
+
+    /// The worker closes this connection now, whatever it does.
+    pub fn shut(&mut self, key: Key, now: Instant) {
+        self.step_connection(key, connection::Aborted(Aborted::Shutdown).into(), now);
+        self.run(now, &[]);
+    }
+
+    /// Ends everything: the worker is leaving.
+    pub fn shutdown(&mut self, now: Instant) {
+        let exchanges: Vec<Id> = self.exchanges.keys().collect();
+        for id in exchanges {
+            self.step_exchange(id, exchange::Aborted(Aborted::Shutdown).into(), now, &[]);
+            self.run(now, &[]);
+        }
+        let connections: Vec<Key> = self.connections.keys().collect();
+        for key in connections {
+            self.shut(key, now);
+        }
+    }
+
+    /// After a panic that the driver caught: what was in the hands of the handler is lost, the
+    /// rest goes on. Without one it does nothing.
+    pub fn recover(&mut self, now: Instant) {
+        let lost = |state: &State| matches!(state, State::Closed(_));
+        let closed: Vec<Key> = self
+            .connections
+            .keys()
+            .filter(|&k| self.connections.get(k).is_some_and(|s| lost(&s.state)))
+            .collect();
+        for &key in &closed {
+            self.bury(key);
+        }
+        // A handler that did not come back has told its exchange nothing.
+        let orphans: Vec<Id> = self
+            .exchanges
+            .keys()
+            .filter(|&id| {
+                self.exchanges
+                    .get(id)
+                    .is_some_and(|slot| slot.is_orphan(&closed))
+            })
+            .collect();
+        for id in orphans {
+            self.step_exchange(id, exchange::Aborted(Aborted::Panicked).into(), now, &[]);
+        }
+        self.run(now, &[]);
+    }
+}

@@ -1,0 +1,241 @@
+//! One exchange: a request, the connections tried for it, and what came back.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use super::connection::{self, After, Job};
+use super::deadlines::Due;
+use super::error::{self, Error, Kind, Why};
+use super::gathered::Gathered;
+use super::out::{Out, Post};
+use super::pool::Shelf;
+use super::{Collect, Id, Key, Timeouts, Until};
+use crate::http::fault::Limit;
+use crate::http::framing::{Framing, NotReused};
+use crate::http::head::{Head as ResponseHead, Section};
+use crate::http::request::Encoded;
+use crate::time::{Instant, earlier};
+
+mod dialing;
+mod done;
+mod events;
+mod queued;
+mod receiving;
+mod sending;
+pub(crate) mod table;
+
+pub(crate) use dialing::Dialing;
+pub(crate) use done::Done;
+pub(crate) use events::*;
+pub(crate) use queued::Queued;
+pub(crate) use receiving::Receiving;
+pub(crate) use sending::Sending;
+pub(crate) use table::{Always, Event, On, State, Step};
+
+/// So many unread bytes are held for a caller that pulls; then the peer has to wait.
+pub(crate) const WINDOW: usize = 64 << 10;
+
+/// What a recycled buffer may keep.
+pub(crate) const KEPT: usize = 64 << 10;
+
+/// What an exchange knows whatever its state. Boxed and recycled, with its buffers.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    /// The request: head and body, as sent.
+    pub(crate) wire: Vec<u8>,
+    /// CONNECT for a proxy, when there is one.
+    pub(crate) connect_wire: Vec<u8>,
+    pub(crate) encoded: Encoded,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) collect: Collect,
+    /// The largest body that is gathered.
+    pub(crate) whole_max: u64,
+    /// The connection it is bound to.
+    pub(crate) connection: Option<Key>,
+    /// Connections being made for it.
+    pub(crate) attempts: Vec<Key>,
+    /// Addresses not tried yet.
+    pub(crate) addresses: VecDeque<SocketAddr>,
+    /// When connecting has to be over.
+    pub(crate) connect_by: Option<Instant>,
+    /// When everything has to be over.
+    pub(crate) total_by: Option<Instant>,
+    /// It was sent again on a fresh connection once.
+    pub(crate) retried: bool,
+    pub(crate) reused: u32,
+    pub(crate) head: Option<Box<ResponseHead>>,
+    pub(crate) trailers: Option<Box<Section>>,
+    pub(crate) has_body: bool,
+    pub(crate) body: Gathered,
+    pub(crate) waiting: Option<(Until, Instant)>,
+    /// The entry in the deadline heap.
+    pub(crate) armed: Option<Instant>,
+    pub(crate) serial: u32,
+}
+
+/// An exchange's place in the slab.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) state: State,
+    pub(crate) id: Id,
+    pub(crate) shelf: Shelf,
+    /// What its connection is to do.
+    pub(crate) request: bool,
+    pub(crate) after: After,
+    pub(crate) facts: Box<Facts>,
+}
+
+/// What a handler may touch: its own facts, and the queues.
+pub(crate) struct Cx<'a> {
+    pub(crate) now: Instant,
+    pub(crate) id: Id,
+    pub(crate) request: bool,
+    pub(crate) facts: &'a mut Facts,
+    pub(crate) out: &'a mut Out,
+    /// The read that body bytes are ranges of.
+    pub(crate) input: &'a [u8],
+}
+
+impl Cx<'_> {
+    pub(crate) fn tell(&mut self, key: Key, event: impl Into<connection::Event>) {
+        self.out
+            .posts
+            .push_back(Post::Connection(key, event.into()));
+    }
+
+    /// Another attempt; the name's addresses are asked for when there is none.
+    pub(crate) fn open(&mut self, address: Option<SocketAddr>) {
+        self.out.posts.push_back(Post::Open {
+            owner: self.id,
+            address,
+        });
+    }
+
+    /// Ends everything that was begun for this exchange.
+    pub(crate) fn drop_connections(&mut self, why: error::Aborted) {
+        while let Some(key) = self.facts.attempts.pop() {
+            self.tell(key, connection::Aborted(why));
+        }
+        if let Some(key) = self.facts.connection.take() {
+            self.tell(key, connection::Aborted(why));
+        }
+    }
+}
+
+impl Slot {
+    /// The work order for a connection.
+    pub(crate) fn job(&self) -> Job {
+        Job {
+            owner: self.id,
+            asked: self.facts.encoded.asked,
+            request: self.request,
+            after: self.after,
+        }
+    }
+}
+
+impl Facts {
+    /// Makes ready for another exchange; buffers keep a modest capacity.
+    pub(crate) fn clear(&mut self) {
+        let mut fresh = Facts {
+            wire: core::mem::take(&mut self.wire),
+            body: core::mem::take(&mut self.body),
+            attempts: core::mem::take(&mut self.attempts),
+            addresses: core::mem::take(&mut self.addresses),
+            ..Facts::default()
+        };
+        fresh.wire.clear();
+        fresh.wire.shrink_to(KEPT);
+        fresh.body.clear(KEPT);
+        fresh.attempts.clear();
+        fresh.addresses.clear();
+        *self = fresh;
+    }
+
+    /// Body bytes that the caller has not taken.
+    pub(crate) fn unread(&self) -> &[u8] {
+        self.body.unread()
+    }
+
+    /// Whether the whole body is being gathered.
+    pub(crate) fn gathers(&self) -> bool {
+        self.collect == Collect::Whole || matches!(self.waiting, Some((Until::Done, _)))
+    }
+
+    /// Whether more of the body may be received.
+    pub(crate) fn has_room(&self) -> bool {
+        self.gathers() || self.unread().len() < WINDOW
+    }
+
+    pub(crate) fn waiting_since(&self) -> Option<Instant> {
+        match self.waiting {
+            Some((_, since)) => Some(since),
+            None if self.collect == Collect::Whole => Some(Instant(0)),
+            None => None,
+        }
+    }
+}
+
+impl State {
+    /// Whether there is an outcome.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self, State::Done(_))
+    }
+
+    /// Whether what a caller waits for has come.
+    pub(crate) fn satisfies(&self, until: Until, facts: &Facts) -> bool {
+        self.is_done()
+            || match until {
+                Until::Connected | Until::Done => false,
+                Until::Head => facts.head.is_some(),
+                Until::Data => !facts.unread().is_empty(),
+            }
+    }
+
+    /// What is due next.
+    pub(crate) fn deadline(&self, facts: &Facts) -> Option<(Instant, Due)> {
+        let total = facts.total_by.map(|at| (at, Due::Budget(Why::Total)));
+        match self {
+            State::Dialing(s) => earlier(total, s.next.map(|at| (at, Due::NextAddress))),
+            State::Queued(_) | State::Sending(_) | State::Receiving(_) => total,
+            State::Done(_) => None,
+        }
+    }
+}
+
+impl Always<Expired> for State {
+    type To = Done;
+    fn always(self, event: Expired, cx: &mut Cx<'_>) -> Done {
+        self.give_up(Kind::Expired(event.0), error::Aborted::Caller, cx)
+    }
+}
+
+impl Always<Aborted> for State {
+    type To = Done;
+    fn always(self, event: Aborted, cx: &mut Cx<'_>) -> Done {
+        self.give_up(Kind::Aborted(event.0), event.0, cx)
+    }
+}
+
+impl State {
+    fn give_up(self, kind: Kind, why: error::Aborted, cx: &mut Cx<'_>) -> Done {
+        let state = self.name();
+        cx.drop_connections(why);
+        match self {
+            // An outcome stands; only what it left behind goes.
+            State::Done(done) => done,
+            State::Queued(_) | State::Dialing(_) => Done::failed(Error {
+                kind,
+                state,
+                retry: true,
+            }),
+            State::Sending(_) | State::Receiving(_) => Done::failed(Error {
+                kind,
+                state,
+                retry: false,
+            }),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+use super::*;
+
+/// No connection was found or asked for yet: the first moment of an exchange, and the moment
+/// before it is sent again. Owes nothing.
+#[derive(Debug)]
+pub(crate) struct Queued;
+
+impl On<Dial> for Queued {
+    fn on(self, _: Dial, cx: &mut Cx<'_>) -> Step<Self, Dial> {
+        let first = cx.facts.addresses.pop_front();
+        cx.open(first);
+        Step::to(Dialing::begin(cx))
+    }
+}
+
+impl On<Bound> for Queued {
+    fn on(self, event: Bound, cx: &mut Cx<'_>) -> Step<Self, Bound> {
+        cx.facts.bind(&event);
+        match cx.request {
+            true => Step::to(Sending),
+            false => Step::to(Done::opened()),
+        }
+    }
+}
+
+impl Facts {
+    pub(super) fn bind(&mut self, event: &Bound) {
+        self.attempts.retain(|&k| k != event.key);
+        self.connection = Some(event.key);
+        self.reused = event.reused;
+    }
+}

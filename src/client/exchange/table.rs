@@ -1,0 +1,83 @@
+//! Read this first: a request's own life, from the call to its outcome. Connections come and go
+//! beside it; `states/exchange.md` is this table as a picture.
+
+use super::*;
+use crate::machine::machine;
+
+machine! {
+    context Cx;
+    start { Queued }
+    states {
+        /// No connection was found or asked for yet.
+        Queued,
+        /// Connections are being made; the first to be ready is taken.
+        Dialing,
+        /// A connection is bound; request bytes are owed.
+        Sending,
+        /// The response is awaited or arriving.
+        Receiving,
+        /// Over; carries the outcome.
+        Done,
+    }
+    events {
+        /// No idle connection fits: make one.
+        Dial,
+        /// The name has addresses.
+        Resolved,
+        /// One attempt's TCP connection is up; the others are of no use.
+        Won,
+        /// A connection is ready and ours.
+        Bound,
+        /// An attempt ended without a connection.
+        AttemptFailed,
+        /// The delay before the next address is over.
+        Waited,
+        /// The last byte of the request was sent.
+        Uploaded,
+        /// The final head came.
+        Head,
+        /// Body bytes came.
+        Data,
+        /// The response is complete.
+        End,
+        /// The connection ended before the response did.
+        Broken,
+        /// The deadline over everything passed.
+        Expired,
+        /// The caller is gone, or gave up.
+        Aborted,
+    }
+    table {
+        Queued    + Dial          => Dialing;
+        Queued    + Bound         => Sending | Done;
+        Dialing   + Resolved      => Dialing;
+        Dialing   + Won           => Dialing;
+        Dialing   + Bound         => Sending | Done;
+        Dialing   + AttemptFailed => Dialing | Done;
+        Dialing   + Waited        => Dialing;
+        Sending   + Uploaded      => Receiving;
+        Sending   + Head          => Receiving;
+        Sending   + Broken        => Queued | Done;
+        Receiving + Uploaded      => Receiving;
+        Receiving + Head          => Receiving;
+        Receiving + Data          => Receiving | Done;
+        Receiving + End           => Done;
+        Receiving + Broken        => Queued | Done;
+    }
+    always {
+        Expired => Done;
+        Aborted => Done;
+    }
+    ignore {
+        Done: Resolved | Won | AttemptFailed | Uploaded | Data | End | Broken;
+    }
+    never {
+        Queued:    Resolved | Won | AttemptFailed | Waited | Uploaded | Head | Data | End | Broken;
+        Dialing:   Dial | Uploaded | Head | Data | End | Broken;
+        Sending:   Dial | Resolved | Won | Bound | AttemptFailed | Waited | Data | End;
+        Receiving: Dial | Resolved | Won | Bound | AttemptFailed | Waited;
+        Done:      Dial | Bound | Waited | Head;
+    }
+}
+
+const _: () = assert!(size_of::<State>() <= 128);

@@ -1,0 +1,237 @@
+//! The engine: the whole sans-io surface.
+//!
+//! Callers ask ([`Engine::fetch`], [`Engine::connect`], …), drivers report facts
+//! ([`Engine::handle`], [`Engine::received`], [`Engine::sent`], [`Engine::expire`]) and carry out
+//! orders ([`Engine::poll`]). Between them stand two transition tables, one for connections and
+//! one for exchanges. Nothing here knows a clock, a socket, nginx or Lua.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+pub use crate::http::framing::NotReused;
+pub use crate::http::head::{Head, Section};
+pub use crate::http::limits::Limits;
+pub use crate::http::request::Request;
+use crate::slots::{Slots, key};
+use crate::time::Duration;
+use crate::trace::Trace;
+
+mod calls;
+pub(crate) mod connection;
+mod deadlines;
+mod driver;
+pub mod error;
+pub mod event;
+pub(crate) mod exchange;
+mod gathered;
+mod out;
+mod pool;
+mod run;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use deadlines::Deadlines;
+pub use driver::Buf;
+use error::Error;
+use out::Out;
+use pool::Pool;
+pub use target::{Proxy, Scheme, Target};
+
+key!(
+    /// Names a connection.
+    Key
+);
+key!(
+    /// Names an exchange: a request and its response, or an open connection that has none yet.
+    Id
+);
+
+/// How long each part of an exchange may take. [`Duration::NONE`] is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timeouts {
+    /// Resolving, connecting, the tunnel and the handshake together.
+    pub connect: Duration,
+    /// Between two bytes sent.
+    pub send: Duration,
+    /// Between two bytes received, while somebody waits for them.
+    pub read: Duration,
+    /// The whole exchange.
+    pub total: Duration,
+}
+
+/// What is done with a response body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Collect {
+    /// Gathered, up to [`Limits::whole`].
+    #[default]
+    Whole,
+    /// Pulled by the caller, through a bounded window.
+    Stream,
+}
+
+/// How a connection is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keepalive {
+    /// How long it may be idle; [`Duration::NONE`] never expires.
+    pub idle: Duration,
+    /// Sizes the pool if nobody has yet.
+    pub pool_size: Option<usize>,
+}
+
+/// What a caller waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// The connection is ready.
+    Connected,
+    /// The response head has come.
+    Head,
+    /// There are body bytes to take.
+    Data,
+    /// The exchange is over. A body that was pulled so far is gathered from here on.
+    Done,
+}
+
+/// What has become of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// There is none of that name.
+    Gone,
+    /// It is not over.
+    Running,
+    /// It is over and succeeded.
+    Ended,
+    /// It is over and failed.
+    Failed(Error),
+}
+
+/// What is left of an exchange when it is over.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// The response head; empty, with status 0, when none came.
+    pub head: Box<Head>,
+    /// The body bytes that were not taken before.
+    pub body: Vec<u8>,
+    /// The trailer section; often empty.
+    pub trailers: Box<Section>,
+}
+
+/// How an engine is set up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Config {
+    /// Bounds on what a peer may cost.
+    pub limits: Limits,
+    /// The size of a pool that nobody sizes. Default 30.
+    pub pool_size: usize,
+    /// Panic when a driver reports a fact that cannot be, instead of an alert. For tests.
+    pub strict: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            limits: Limits::default(),
+            pool_size: 30,
+            strict: false,
+        }
+    }
+}
+
+/// Numbers an operator may want to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Facts about keys that name nothing any more.
+    pub stale: u64,
+    /// Facts that cannot be.
+    pub impossible: u64,
+    /// Connections opened.
+    pub opened: u64,
+    /// Connections taken from the pool.
+    pub reused: u64,
+    /// Requests sent again on a fresh connection.
+    pub retried: u64,
+}
+
+/// All connections and exchanges of one driver. See the module documentation.
+#[derive(Debug)]
+pub struct Engine {
+    connections: Slots<Key, connection::Slot>,
+    exchanges: Slots<Id, exchange::Slot>,
+    pool: Pool,
+    deadlines: Deadlines,
+    out: Out,
+    trace: Trace,
+    alerts: VecDeque<String>,
+    counters: Counters,
+    config: Config,
+    /// Receives what does not go straight into a body.
+    scratch: Vec<u8>,
+    spare_facts: Vec<Box<exchange::Facts>>,
+    running: usize,
+    serials: (u32, u32),
+}
+
+impl Engine {
+    /// An engine with nothing going on.
+    pub fn new(config: Config) -> Engine {
+        Engine {
+            connections: Slots::new(),
+            exchanges: Slots::new(),
+            pool: Pool::new(config.pool_size.max(1)),
+            deadlines: Deadlines::default(),
+            out: Out::new(config.limits),
+            trace: Trace::new(),
+            alerts: VecDeque::new(),
+            counters: Counters::default(),
+            config,
+            scratch: Vec::new(),
+            spare_facts: Vec::new(),
+            running: 0,
+            serials: (0, 0),
+        }
+    }
+
+    /// Writes trace lines from now on, or no more.
+    pub fn set_trace(&mut self, on: bool) {
+        self.trace.set(on);
+    }
+
+    /// The next trace line.
+    pub fn poll_trace(&mut self) -> Option<String> {
+        self.trace.poll()
+    }
+
+    /// The next thing that cannot be but was reported, in words, with the last moves.
+    pub fn poll_alert(&mut self) -> Option<String> {
+        self.alerts.pop_front()
+    }
+
+    /// Numbers an operator may want to see.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// How many exchanges have no outcome yet.
+    pub fn in_flight(&self) -> usize {
+        self.running
+    }
+
+    /// How many connections are idle in the pool.
+    pub fn idle(&self) -> usize {
+        self.pool.idle()
+    }
+
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// How many exchanges there are, with those that are over and not taken.
+    pub fn exchanges(&self) -> usize {
+        self.exchanges.len()
+    }
+}

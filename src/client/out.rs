@@ -1,0 +1,92 @@
+//! What handlers write to: posts to other slots, orders to the driver, and recycled buffers.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use super::event::Effect;
+use super::{Id, Key, connection, exchange};
+use crate::http::head::{Head, Section};
+use crate::http::limits::Limits;
+use crate::http::parser::Parser;
+
+/// News for another slot. Carried out before the engine returns to its driver.
+#[derive(Debug)]
+pub(crate) enum Post {
+    Connection(Key, connection::Event),
+    Exchange(Id, exchange::Event),
+    /// Make a connection to `address`, or to the name's addresses.
+    Open {
+        owner: Id,
+        address: Option<SocketAddr>,
+    },
+    /// Begin an exchange again, on a fresh connection.
+    Redial {
+        owner: Id,
+    },
+}
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(crate) struct Out {
+    pub(crate) posts: VecDeque<Post>,
+    pub(crate) effects: VecDeque<Effect>,
+    pub(crate) limits: Limits,
+    parsers: Vec<Box<Parser>>,
+    heads: Vec<Box<Head>>,
+    sections: Vec<Box<Section>>,
+}
+
+/// So many spare buffers of a kind are kept.
+const SPARE: usize = 64;
+
+impl Out {
+    pub(crate) fn new(limits: Limits) -> Out {
+        Out {
+            posts: VecDeque::new(),
+            effects: VecDeque::new(),
+            limits,
+            parsers: Vec::new(),
+            heads: Vec::new(),
+            sections: Vec::new(),
+        }
+    }
+
+    /// A parser at the start of a message.
+    pub(crate) fn parser(&mut self) -> Box<Parser> {
+        match self.parsers.pop() {
+            Some(mut parser) => {
+                parser.reset();
+                parser
+            }
+            None => Parser::new(self.limits),
+        }
+    }
+
+    pub(crate) fn head(&mut self) -> Box<Head> {
+        self.heads.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn section(&mut self) -> Box<Section> {
+        self.sections.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn recycle_parser(&mut self, parser: Box<Parser>) {
+        if self.parsers.len() < SPARE {
+            self.parsers.push(parser);
+        }
+    }
+
+    pub(crate) fn recycle_head(&mut self, head: Box<Head>) {
+        if self.heads.len() < SPARE {
+            self.heads.push(head);
+        }
+    }
+
+    pub(crate) fn recycle_section(&mut self, section: Box<Section>) {
+        if self.sections.len() < SPARE {
+            self.sections.push(section);
+        }
+    }
+}
