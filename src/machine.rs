@@ -51,10 +51,12 @@ macro_rules! machine {
     ) => {
         /// The states of this machine; each carries its own struct.
         #[derive(Debug)]
+        #[allow(dead_code, reason = "bare states carry nothing to be read")]
         pub(crate) enum State { $($(#[doc = $sdoc])* $state($state)),+ }
 
         /// The events of this machine; each carries its own struct.
         #[derive(Debug)]
+        #[allow(dead_code, reason = "bare events carry nothing to be read")]
         pub(crate) enum Event { $($(#[doc = $edoc])* $event($event)),+ }
 
         $(impl From<$state> for State {

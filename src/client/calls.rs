@@ -184,17 +184,14 @@ impl Engine {
         self.forget(id);
     }
 
-    /// Other timeouts from now on.
-    pub fn set_timeouts(&mut self, id: Id, timeouts: Timeouts, now: Instant) {
+    /// Other timeouts from now on. The deadline over everything stays as it was when the exchange
+    /// began; the next one on the same connection begins with the new one.
+    pub fn set_timeouts(&mut self, id: Id, timeouts: Timeouts, _now: Instant) {
         let Some(slot) = self.exchanges.get_mut(id) else {
             return;
         };
         slot.facts.timeouts = timeouts;
-        if !slot.state.is_done() {
-            slot.facts.total_by = now.plus(timeouts.total);
-        }
         let connection = slot.facts.connection;
-        self.arm(Who::Exchange(id));
         if let Some(key) = connection {
             self.arm(Who::Connection(key));
         }
@@ -292,13 +289,13 @@ impl Engine {
 
     /// What is left of an exchange that is over; `None` while it runs. The name is free
     /// afterwards, and a connection that was still held is closed.
-    pub fn take(&mut self, id: Id) -> Option<Finished> {
+    pub fn take(&mut self, id: Id, now: Instant) -> Option<Finished> {
         let slot = self
             .exchanges
             .get_mut(id)
             .filter(|slot| slot.state.is_done())?;
         let facts = &mut slot.facts;
-        let body = facts.body.into_unread();
+        let body = facts.body.take_unread();
         let head = facts.head.take();
         let trailers = facts.trailers.take();
         if let Some(key) = facts.connection.take() {
@@ -309,6 +306,7 @@ impl Engine {
         }
         let head = head.unwrap_or_else(|| emptied(self.out.head(), Head::clear));
         let trailers = trailers.unwrap_or_else(|| emptied(self.out.section(), Section::clear));
+        self.run(now, &[]);
         self.forget(id);
         Some(Finished {
             head,

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::connection::{self, State};
+use super::connection::{self, Cause, State};
 use super::deadlines::{Due, Who};
 use super::error::Aborted;
 use super::event::{Effect, Event, Interest};
@@ -329,7 +329,7 @@ impl Engine {
     /// After a panic that the driver caught: what was in the hands of the handler is lost, the
     /// rest goes on. Without one it does nothing.
     pub fn recover(&mut self, now: Instant) {
-        let lost = |state: &State| matches!(state, State::Closed(_));
+        let lost = |state: &State| matches!(state, State::Closed(c) if c.cause == Cause::Panicked);
         let closed: Vec<Key> = self
             .connections
             .keys()

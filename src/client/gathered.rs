@@ -54,7 +54,7 @@ impl Gathered {
     }
 
     /// The unread bytes as a buffer of their own.
-    pub(crate) fn into_unread(&mut self) -> Vec<u8> {
+    pub(crate) fn take_unread(&mut self) -> Vec<u8> {
         let mut bytes = core::mem::take(&mut self.bytes);
         bytes.truncate(self.end);
         if self.taken > 0 {
@@ -111,7 +111,7 @@ mod tests {
             seen.extend_from_slice(&body.unread()[..n]);
             body.consume(n);
         }
-        seen.extend(body.into_unread());
+        seen.extend(body.take_unread());
         assert_eq!(seen, expected);
         assert!(body.unread().is_empty());
     }

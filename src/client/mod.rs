@@ -158,6 +158,10 @@ pub struct Counters {
 
 /// All connections and exchanges of one driver. See the module documentation.
 #[derive(Debug)]
+#[expect(
+    clippy::vec_box,
+    reason = "the boxes move between slots and here, their contents do not"
+)]
 pub struct Engine {
     connections: Slots<Key, connection::Slot>,
     exchanges: Slots<Id, exchange::Slot>,

@@ -29,6 +29,10 @@ pub(crate) enum Post {
 
 /// See the module documentation.
 #[derive(Debug)]
+#[expect(
+    clippy::vec_box,
+    reason = "the boxes move between slots and here, their contents do not"
+)]
 pub(crate) struct Out {
     pub(crate) posts: VecDeque<Post>,
     pub(crate) effects: VecDeque<Effect>,

@@ -294,10 +294,11 @@ impl Pool {
         let by_name = &mut self.by_name;
         groups.retain(|index, group| {
             let keep = !group.shelves.is_empty();
-            if !keep && group.name.is_some() {
-                if let Ok(entry) = by_name.find_entry(group.hash, |&i| i as usize == index) {
-                    entry.remove();
-                }
+            if !keep
+                && group.name.is_some()
+                && let Ok(entry) = by_name.find_entry(group.hash, |&i| i as usize == index)
+            {
+                entry.remove();
             }
             keep
         });

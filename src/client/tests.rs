@@ -90,7 +90,7 @@ fn one_get_and_a_second_on_the_same_connection() {
     );
     assert_eq!(orders(&mut engine), [Effect::Wake { id }]);
     assert!(engine.pooled(key));
-    let done = engine.take(id).unwrap();
+    let done = engine.take(id, Instant(2)).unwrap();
     assert_eq!(
         (done.head.status, done.body.as_slice()),
         (200, b"hello".as_slice())

@@ -56,11 +56,6 @@ impl Body {
         }
     }
 
-    /// Whether nothing more belongs to this body.
-    pub(crate) fn is_complete(&self) -> bool {
-        matches!(self, Body::Length { left: 0 })
-    }
-
     /// Whether the end of the connection is the end of this body.
     pub(crate) fn ends_with_connection(&self) -> bool {
         matches!(self, Body::UntilClose)

@@ -35,10 +35,8 @@ leaves! {
         Version => "invalid response: HTTP version",
         /// A field name that is no token, or a blank before the colon (5.1).
         HeaderName => "invalid response: header name",
-        /// A control character or bare CR or LF in a field value (RFC 9110 5.5).
+        /// A control character, a bare CR or LF, or a fold in a field value (RFC 9110 5.5, RFC 9112 5.2).
         HeaderValue => "invalid response: header value",
-        /// A field line folded over several lines (5.2).
-        FoldedHeader => "invalid response: folded header line",
         /// Content-Length that is no plain number, repeated, or beside Transfer-Encoding (6.2).
         ContentLength => "invalid response: Content-Length",
         /// Transfer-Encoding that cannot be decoded one way only (6.1).

@@ -69,7 +69,10 @@ static SETTINGS: sys::llhttp_settings_t = sys::llhttp_settings_t {
     on_status: Some(on_status),
     on_header_field: Some(on_header_field),
     on_header_value: Some(on_header_value),
+    on_status_complete: Some(on_status_complete),
+    on_header_field_complete: Some(on_header_field_complete),
     on_header_value_complete: Some(on_header_value_complete),
+    on_chunk_header: Some(on_chunk_header),
     on_headers_complete: Some(on_headers_complete),
     on_chunk_extension_name: Some(on_extension),
     on_chunk_extension_value: Some(on_extension),
@@ -274,7 +277,7 @@ fn finish_field(bytes: &[u8], field: &mut FieldSpan) -> Result<(), Fault> {
     }
     .of(bytes);
     if gap.contains(&b'\n') {
-        return Err(Misbehaviour::FoldedHeader.into());
+        return Err(Misbehaviour::HeaderValue.into());
     }
     // Behind the value: blanks, then the line end, then no blank (which would be a fold).
     let rest = &bytes[(field.value.end as usize).min(bytes.len())..];
@@ -283,7 +286,7 @@ fn finish_field(bytes: &[u8], field: &mut FieldSpan) -> Result<(), Fault> {
         .take_while(|&&b| matches!(b, b' ' | b'\t'))
         .count();
     if let [b'\r', b'\n', b' ' | b'\t', ..] = rest[blanks..] {
-        return Err(Misbehaviour::FoldedHeader.into());
+        return Err(Misbehaviour::HeaderValue.into());
     }
     let value = field.value.of(bytes);
     let blank = |b: &&u8| matches!(**b, b' ' | b'\t');
@@ -373,17 +376,13 @@ unsafe extern "C" fn on_header_field(
 ) -> c_int {
     // SAFETY: called by llhttp during `execute`.
     let n = unsafe { notes(raw) };
-    if n.part == Part::Chunk {
-        n.part = Part::Trailer;
+    if n.part == Part::Trailer && n.trailers_from.is_none() {
         n.trailers_from = Some(n.offset(at));
     }
     let span = n.span(at, len);
     match n.current.name.end {
         0 if len > 0 => n.current.name = span,
         _ => n.current.name.end = span.end,
-    }
-    if n.part != Part::Trailer {
-        n.part = Part::HeaderName;
     }
     GO_ON
 }
@@ -402,10 +401,33 @@ unsafe extern "C" fn on_header_value(
         n.current.value.end = span.end;
     } else {
         // A second stretch of one value that does not continue the first is a folded line.
-        return n.refuse(Misbehaviour::FoldedHeader);
+        return n.refuse(Misbehaviour::HeaderValue);
     }
+    GO_ON
+}
+
+unsafe extern "C" fn on_status_complete(raw: *mut sys::llhttp_t) -> c_int {
+    // SAFETY: called by llhttp during `execute`.
+    let n = unsafe { notes(raw) };
+    n.part = Part::HeaderName;
+    GO_ON
+}
+
+unsafe extern "C" fn on_header_field_complete(raw: *mut sys::llhttp_t) -> c_int {
+    // SAFETY: called by llhttp during `execute`.
+    let n = unsafe { notes(raw) };
     if n.part != Part::Trailer {
         n.part = Part::HeaderValue;
+    }
+    GO_ON
+}
+
+unsafe extern "C" fn on_chunk_header(raw: *mut sys::llhttp_t) -> c_int {
+    // SAFETY: called by llhttp during `execute`, with a parser it has initialised.
+    let (n, size) = unsafe { (notes(raw), (*raw).content_length) };
+    if size == 0 {
+        // Behind the last chunk come the trailers.
+        n.part = Part::Trailer;
     }
     GO_ON
 }

@@ -38,19 +38,21 @@ impl State {
         let Some(socket) = self.sockets.get(key).filter(|s| !s.connecting) else {
             return;
         };
-        let sent = match self.send(key, socket, budget) {
+        let (sent, owing) = match self.send(key, socket, budget) {
             Ok(sent) => sent,
             Err(error) => {
                 self.engine.handle(key, Event::SendFailed(error), now());
-                0
+                (0, false)
             }
         };
-        let received = self.receive(key, socket);
+        socket.watch_writes(owing);
         // Eof and failures have ended what there was to drive.
-        let Some(received) = received else { return };
+        let Some(received) = self.receive(key, socket) else {
+            return;
+        };
         let left = budget.saturating_sub(sent + received);
         let reading = received > 0 && socket.can_read();
-        let writing = sent > 0 && socket.can_write() && !self.engine.output(key).is_empty();
+        let writing = owing && socket.can_write();
         match (reading || writing, left > 0) {
             (false, _) => socket.settle_events(),
             (true, true) => self.drives.push_back((key, left)),
@@ -59,24 +61,38 @@ impl State {
         }
     }
 
-    /// Sends until nothing is owed, the socket is full or the share is used up.
-    fn send(&mut self, key: Key, socket: Socket, budget: usize) -> Result<usize, SocketError> {
+    /// Sends until nothing is owed, the socket is full or the share is used up. Returns how much,
+    /// and whether anything is still owed.
+    fn send(
+        &mut self,
+        key: Key,
+        socket: Socket,
+        budget: usize,
+    ) -> Result<(usize, bool), SocketError> {
         let mut sent = 0;
-        while sent < budget && socket.can_write() {
+        loop {
             let owed = self.engine.output(key);
             if owed.is_empty() {
-                break;
+                return Ok((sent, false));
             }
-            match socket.send(&owed[..owed.len().min(budget - sent)]) {
+            if sent >= budget || !socket.can_write() {
+                return Ok((sent, true));
+            }
+            let piece = &owed[..owed.len().min(budget - sent)];
+            let last = piece.len() == owed.len();
+            match socket.send(piece) {
                 Moved::Bytes(n) => {
+                    let all = last && n == piece.len();
                     sent += n;
                     self.engine.sent(key, n, now());
+                    if all {
+                        return Ok((sent, false));
+                    }
                 }
-                Moved::Again => break,
+                Moved::Again => return Ok((sent, true)),
                 Moved::Failed(error) => return Err(error),
             }
         }
-        Ok(sent)
     }
 
     /// Receives once, if that is wanted and the socket is ready. `None` when nothing more will come.
@@ -136,7 +152,7 @@ impl State {
     }
 }
 
-/// The read and write handler of every connection: both mean that there is something to do.
+/// The handler of a connection's events: whichever it was, there is something to do.
 pub(crate) unsafe extern "C" fn on_ready(event: *mut ngx_event_t) {
     // SAFETY: nginx calls this for connections that `open` made.
     let key = unsafe { socket::key_of(event) };

@@ -254,7 +254,7 @@ impl State {
             reply.flags |= HAS_BODY;
         }
         self.owners.withdraw(id);
-        let Some(finished) = self.engine.take(id) else {
+        let Some(finished) = self.engine.take(id, now()) else {
             return Err(GONE);
         };
         reply.flags |= ENDED;
@@ -355,7 +355,7 @@ impl State {
     fn failed(&mut self, id: Id, error: Error, reply: &mut Reply) -> Failure {
         self.owners.withdraw(id);
         reply.id = 0.0;
-        if let Some(finished) = self.engine.take(id) {
+        if let Some(finished) = self.engine.take(id, now()) {
             self.keep(finished, reply);
         }
         text(error)

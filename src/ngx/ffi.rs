@@ -1,8 +1,8 @@
 //! The functions Lua calls, and nothing else that is exported for it.
 //!
-//! Each checks what it is given, starts or continues something (`exchange.rs`), carries out the
-//! orders that came of it (`worker::run`), and answers. What can be done at once is done before
-//! the call returns; only otherwise does Lua wait.
+//! Each checks what it is given, starts or continues something (`exchange.rs`), has the orders
+//! that came of it carried out (`worker::ask`), and answers. What can be done at once is done
+//! before the call returns; only otherwise does Lua wait.
 
 use core::ffi::c_int;
 use core::panic::AssertUnwindSafe;
@@ -14,22 +14,28 @@ use ngx_http_ffi_client::Id;
 use crate::abi::{ABI, AGAIN, Call, Checked, ERROR, OK, Reply, Text};
 use crate::exchange::{BAD_CALL, Caller, FOREIGN, Failure};
 use crate::owner::Started;
-use crate::worker::{self, State};
+use crate::worker::{self, State, ask};
 
 /// Answers with what `body` says, whatever happens in it.
 ///
 /// # Safety
-/// `out` is null or points to a reply.
+/// `r` is null or the request whose Lua code calls; `out` is null or points to a reply.
 unsafe fn answer(
+    r: *mut ngx_http_request_t,
     out: *mut Reply,
-    body: impl FnOnce(&mut Reply) -> Result<c_int, Failure>,
+    body: impl FnOnce(Caller, &mut Reply) -> Result<c_int, Failure>,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let Some(reply) = (unsafe { out.as_mut() }) else {
         return ERROR;
     };
     *reply = Reply::EMPTY;
-    let failure = match catch_unwind(AssertUnwindSafe(|| body(reply))) {
+    let body = || {
+        // SAFETY: the caller's promise.
+        let r = unsafe { Caller::new(r)? };
+        body(r, reply)
+    };
+    let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(rc)) => return rc,
         Ok(Err(failure)) => failure,
         Err(_) => {
@@ -42,23 +48,6 @@ unsafe fn answer(
     ERROR
 }
 
-/// With the worker's state, after what Lua was shown has been settled.
-fn begin<T>(f: impl FnOnce(&mut State) -> Result<T, Failure>) -> Result<T, Failure> {
-    worker::with_engine(|state| {
-        state.settle_shown();
-        f(state)
-    })?
-}
-
-/// With the worker's state, after the orders of [`begin`] have been carried out.
-fn finish<T>(f: impl FnOnce(&mut State) -> Result<T, Failure>) -> Result<T, Failure> {
-    worker::run();
-    let done = worker::with_engine(f)?;
-    // What the answer itself has ordered.
-    worker::run();
-    done
-}
-
 /// The caller's exchange. Where it exists and cannot be used, the reply keeps its handle.
 fn mine(state: &mut State, r: Caller, id: f64, reply: &mut Reply) -> Result<Id, Failure> {
     let found = state.mine(r, id);
@@ -66,6 +55,18 @@ fn mine(state: &mut State, r: Caller, id: f64, reply: &mut Reply) -> Result<Id, 
         reply.id = id;
     }
     found
+}
+
+/// The caller's exchange, which it may have waited for.
+fn woken(state: &mut State, r: Caller, id: f64, reply: &mut Reply) -> Result<Id, Failure> {
+    let id = mine(state, r, id, reply)?;
+    state.woken(id, reply)?;
+    Ok(id)
+}
+
+/// For calls that have nothing to answer with.
+fn done(_: &mut State, rc: c_int, _: &mut Reply) -> Result<c_int, Failure> {
+    Ok(rc)
 }
 
 /// The number of this interface.
@@ -93,14 +94,17 @@ pub unsafe extern "C" fn nhfc_fetch(
     call: *const Call,
     out: *mut Reply,
 ) -> c_int {
-    let body = |reply: &mut Reply| {
-        // SAFETY: the caller's promise.
-        let (r, call) = unsafe { (Caller::new(r)?, Checked::new(call).ok_or(BAD_CALL)?) };
-        let id = begin(|state| state.fetch(r, &call))?;
-        finish(|state| state.collect(r, id, Started::Fetch, reply))
+    // SAFETY: the caller's promise.
+    let call = unsafe { Checked::new(call) };
+    let body = |r: Caller, reply: &mut Reply| {
+        let call = call.ok_or(BAD_CALL)?;
+        let start = |state: &mut State, _: &mut Reply| state.fetch(r, &call);
+        ask(reply, start, |state, id, reply| {
+            state.collect(r, id, Started::Fetch, reply)
+        })
     };
     // SAFETY: the caller's promise.
-    unsafe { answer(out, body) }
+    unsafe { answer(r, out, body) }
 }
 
 /// A connection for an object to hold.
@@ -113,14 +117,17 @@ pub unsafe extern "C" fn nhfc_connect(
     call: *const Call,
     out: *mut Reply,
 ) -> c_int {
-    let body = |reply: &mut Reply| {
-        // SAFETY: the caller's promise.
-        let (r, call) = unsafe { (Caller::new(r)?, Checked::new(call).ok_or(BAD_CALL)?) };
-        let id = begin(|state| state.connect(r, &call))?;
-        finish(|state| state.collect(r, id, Started::Connect, reply))
+    // SAFETY: the caller's promise.
+    let call = unsafe { Checked::new(call) };
+    let body = |r: Caller, reply: &mut Reply| {
+        let call = call.ok_or(BAD_CALL)?;
+        let start = |state: &mut State, _: &mut Reply| state.connect(r, &call);
+        ask(reply, start, |state, id, reply| {
+            state.collect(r, id, Started::Connect, reply)
+        })
     };
     // SAFETY: the caller's promise.
-    unsafe { answer(out, body) }
+    unsafe { answer(r, out, body) }
 }
 
 /// A request on a held connection. The reply carries the new handle; the old one is gone, unless
@@ -135,17 +142,20 @@ pub unsafe extern "C" fn nhfc_request(
     call: *const Call,
     out: *mut Reply,
 ) -> c_int {
-    let body = |reply: &mut Reply| {
-        // SAFETY: the caller's promise.
-        let (r, call) = unsafe { (Caller::new(r)?, Checked::new(call).ok_or(BAD_CALL)?) };
-        let (id, started) = begin(|state| {
+    // SAFETY: the caller's promise.
+    let call = unsafe { Checked::new(call) };
+    let body = |r: Caller, reply: &mut Reply| {
+        let call = call.ok_or(BAD_CALL)?;
+        let start = |state: &mut State, reply: &mut Reply| {
             let held = mine(state, r, id, reply)?;
             state.request(r, held, &call, reply)
-        })?;
-        finish(|state| state.collect(r, id, started, reply))
+        };
+        ask(reply, start, |state, (id, started), reply| {
+            state.collect(r, id, started, reply)
+        })
     };
     // SAFETY: the caller's promise.
-    unsafe { answer(out, body) }
+    unsafe { answer(r, out, body) }
 }
 
 /// After a wait: the answer to whichever of the three above was started.
@@ -158,18 +168,15 @@ pub unsafe extern "C" fn nhfc_collect(
     id: f64,
     out: *mut Reply,
 ) -> c_int {
-    let body = |reply: &mut Reply| {
-        // SAFETY: the caller's promise.
-        let r = unsafe { Caller::new(r)? };
-        let (id, started) = begin(|state| {
-            let id = mine(state, r, id, reply)?;
-            state.woken(id, reply)?;
-            Ok((id, state.started(id)))
-        })?;
-        finish(|state| state.collect(r, id, started, reply))
+    let body = |r: Caller, reply: &mut Reply| {
+        let start = |state: &mut State, reply: &mut Reply| woken(state, r, id, reply);
+        ask(reply, start, |state, id, reply| {
+            let started = state.started(id);
+            state.collect(r, id, started, reply)
+        })
     };
     // SAFETY: the caller's promise.
-    unsafe { answer(out, body) }
+    unsafe { answer(r, out, body) }
 }
 
 /// The next piece of a body, at most `max` bytes (0: 65536), or its end.
@@ -183,18 +190,14 @@ pub unsafe extern "C" fn nhfc_read(
     max: usize,
     out: *mut Reply,
 ) -> c_int {
-    let body = |reply: &mut Reply| {
-        // SAFETY: the caller's promise.
-        let r = unsafe { Caller::new(r)? };
-        let id = begin(|state| {
-            let id = mine(state, r, id, reply)?;
-            state.woken(id, reply)?;
-            Ok(id)
-        })?;
-        finish(|state| state.read(r, id, max, reply))
+    let body = |r: Caller, reply: &mut Reply| {
+        let start = |state: &mut State, reply: &mut Reply| woken(state, r, id, reply);
+        ask(reply, start, |state, id, reply| {
+            state.read(r, id, max, reply)
+        })
     };
     // SAFETY: the caller's promise.
-    unsafe { answer(out, body) }
+    unsafe { answer(r, out, body) }
 }
 
 /// The rest of a body in one piece.
@@ -207,18 +210,14 @@ pub unsafe extern "C" fn nhfc_read_all(
     id: f64,
     out: *mut Reply,
 ) -> c_int {
-    let body = |reply: &mut Reply| {
-        // SAFETY: the caller's promise.
-        let r = unsafe { Caller::new(r)? };
-        let id = begin(|state| {
-            let id = mine(state, r, id, reply)?;
-            state.woken(id, reply)?;
-            Ok(id)
-        })?;
-        finish(|state| state.read_all(r, id, reply))
+    let body = |r: Caller, reply: &mut Reply| {
+        let start = |state: &mut State, reply: &mut Reply| woken(state, r, id, reply);
+        ask(reply, start, |state, id, reply| {
+            state.read_all(r, id, reply)
+        })
     };
     // SAFETY: the caller's promise.
-    unsafe { answer(out, body) }
+    unsafe { answer(r, out, body) }
 }
 
 /// Gives a held connection to the pool. [`OK`], or [`CLOSED`](crate::abi::CLOSED) when it had to
@@ -234,20 +233,17 @@ pub unsafe extern "C" fn nhfc_keepalive(
     pool_size: i32,
     out: *mut Reply,
 ) -> c_int {
-    let body = |reply: &mut Reply| {
-        // SAFETY: the caller's promise.
-        let r = unsafe { Caller::new(r)? };
-        let rc = begin(|state| {
+    let body = |r: Caller, reply: &mut Reply| {
+        let start = |state: &mut State, reply: &mut Reply| {
             let id = mine(state, r, id, reply)?;
             state.unwaited(id, reply)?;
             reply.id = 0.0;
             Ok(state.release(r, id, idle_ms, pool_size))
-        })?;
-        worker::run();
-        Ok(rc)
+        };
+        ask(reply, start, done)
     };
     // SAFETY: the caller's promise.
-    unsafe { answer(out, body) }
+    unsafe { answer(r, out, body) }
 }
 
 /// Closes an exchange in whatever state. Another coroutine of the request that waits for it is
@@ -257,20 +253,17 @@ pub unsafe extern "C" fn nhfc_keepalive(
 /// As for [`nhfc_fetch`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nhfc_close(r: *mut ngx_http_request_t, id: f64, out: *mut Reply) -> c_int {
-    let body = |reply: &mut Reply| {
-        // SAFETY: the caller's promise.
-        let r = unsafe { Caller::new(r)? };
-        begin(|state| {
+    let body = |r: Caller, reply: &mut Reply| {
+        let start = |state: &mut State, reply: &mut Reply| {
             let id = mine(state, r, id, reply)?;
             reply.id = 0.0;
             state.close_exchange(id);
-            Ok(())
-        })?;
-        worker::run();
-        Ok(OK)
+            Ok(OK)
+        };
+        ask(reply, start, done)
     };
     // SAFETY: the caller's promise.
-    unsafe { answer(out, body) }
+    unsafe { answer(r, out, body) }
 }
 
 /// Changes the timeouts of an exchange, for the wait that is going on too.
@@ -286,19 +279,16 @@ pub unsafe extern "C" fn nhfc_timeouts(
     read_ms: i32,
     out: *mut Reply,
 ) -> c_int {
-    let body = |reply: &mut Reply| {
-        // SAFETY: the caller's promise.
-        let r = unsafe { Caller::new(r)? };
-        begin(|state| {
+    let body = |r: Caller, reply: &mut Reply| {
+        let start = |state: &mut State, reply: &mut Reply| {
             let id = mine(state, r, id, reply)?;
             state.set_timeouts(r, id, [connect_ms, send_ms, read_ms]);
-            Ok(())
-        })?;
-        worker::run();
-        Ok(OK)
+            Ok(OK)
+        };
+        ask(reply, start, done)
     };
     // SAFETY: the caller's promise.
-    unsafe { answer(out, body) }
+    unsafe { answer(r, out, body) }
 }
 
 /// Waiting was not possible after [`AGAIN`]: drops the exchange.
@@ -308,19 +298,16 @@ pub unsafe extern "C" fn nhfc_timeouts(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nhfc_cancel(r: *mut ngx_http_request_t, id: f64) -> c_int {
     let mut reply = Reply::EMPTY;
-    let body = |_: &mut Reply| {
-        // SAFETY: the caller's promise.
-        let r = unsafe { Caller::new(r)? };
-        begin(|state| {
+    let body = |r: Caller, reply: &mut Reply| {
+        let start = |state: &mut State, _: &mut Reply| {
             let id = state.mine(r, id)?;
             state.drop_exchange(id);
-            Ok(())
-        })?;
-        worker::run();
-        Ok(OK)
+            Ok(OK)
+        };
+        ask(reply, start, done)
     };
-    // SAFETY: a reply on this stack.
-    unsafe { answer(&raw mut reply, body) }
+    // SAFETY: the caller's promise, and a reply on this stack.
+    unsafe { answer(r, &raw mut reply, body) }
 }
 
 // The two that Lua compares with.

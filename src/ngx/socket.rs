@@ -95,7 +95,7 @@ pub(crate) enum Moved {
 
 /// Opens a connection as nginx opens its own, so that it counts and is limited like them. Taking
 /// a connection slot may make nginx close idle clients: nothing of ours may be borrowed.
-pub(crate) fn open(key: Key, address: SocketAddr, on_read: Handler, on_write: Handler) -> Opened {
+pub(crate) fn open(key: Key, address: SocketAddr, on_ready: Handler) -> Opened {
     let name = address.to_string();
     let mut name = ngx_str_t {
         len: name.len(),
@@ -134,8 +134,8 @@ pub(crate) fn open(key: Key, address: SocketAddr, on_read: Handler, on_write: Ha
         // nginx offers such connections to us for closing when the worker leaves; the handler
         // decides by the engine's state, so the mark need not follow each request.
         (*c.as_ptr()).set_idle(1);
-        (*(*c.as_ptr()).read).handler = Some(on_read);
-        (*(*c.as_ptr()).write).handler = Some(on_write);
+        (*(*c.as_ptr()).read).handler = Some(on_ready);
+        (*(*c.as_ptr()).write).handler = Some(on_ready);
     }
     if socket.connecting {
         Opened::Later(socket)
@@ -205,6 +205,20 @@ impl Socket {
     pub(crate) fn no_delay(&self) {
         // SAFETY: alive as long as the table holds it.
         unsafe { ngx_tcp_nodelay(self.raw()) };
+    }
+
+    /// Whether it is of any interest that the socket can be written to. An edge-triggered loop
+    /// reports it along with every byte that arrives.
+    pub(crate) fn watch_writes(&self, watch: bool) {
+        // SAFETY: the events live as long as their connection, and both have a handler.
+        unsafe {
+            let c = self.raw();
+            (*(*c).write).handler = if watch {
+                (*(*c).read).handler
+            } else {
+                Some(ignore)
+            };
+        }
     }
 
     pub(crate) fn can_read(&self) -> bool {
@@ -293,6 +307,9 @@ pub(crate) enum Told {
     /// `worker_shutdown_timeout` is over.
     Now,
 }
+
+/// The write handler while nothing is owed.
+unsafe extern "C" fn ignore(_: *mut ngx_event_t) {}
 
 fn moved(n: isize) -> Moved {
     match usize::try_from(n) {

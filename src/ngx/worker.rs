@@ -9,6 +9,7 @@
 //! [`run`], and neither lets a panic out: it costs the exchange it happened in.
 
 use core::cell::{Cell, RefCell};
+use core::ffi::c_int;
 use core::net::SocketAddr;
 use core::panic::AssertUnwindSafe;
 use core::ptr::NonNull;
@@ -18,6 +19,8 @@ use std::panic::catch_unwind;
 use nginx_sys::{NGX_LOG_NOTICE, ngx_event_t};
 use ngx_http_ffi_client::{Effect, Engine, Event, Id, Key, ResolveError, TlsError};
 
+use crate::abi::Reply;
+use crate::exchange::Failure;
 use crate::lua::{CoCtx, Lua};
 use crate::owner::{OwnerKey, Owners, Ticket};
 use crate::result::Answer;
@@ -28,7 +31,6 @@ use crate::{drive, log, module};
 
 struct Worker {
     state: RefCell<Option<State>>,
-    running: Cell<bool>,
     /// The process is leaving: nothing is begun any more.
     over: Cell<bool>,
 }
@@ -38,7 +40,6 @@ unsafe impl Sync for Worker {}
 
 static WORKER: Worker = Worker {
     state: RefCell::new(None),
-    running: Cell::new(false),
     over: Cell::new(false),
 };
 
@@ -58,6 +59,8 @@ pub(crate) struct State {
     posted: Vec<Id>,
     /// Exchanges whose owner has had its share of this turn.
     next_turn: Vec<Id>,
+    /// A connection is being opened: orders wait.
+    opening: bool,
     /// The engine is not to be called any more.
     pub(crate) broken: bool,
     timer: Timer,
@@ -77,7 +80,7 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut State) -> R) -> Option<R> {
 }
 
 /// As [`with`], and makes the engine where there is none yet.
-pub(crate) fn with_engine<R>(f: impl FnOnce(&mut State) -> R) -> Result<R, &'static str> {
+pub(crate) fn with_engine<R>(f: impl FnOnce(&mut State) -> R) -> Result<R, Failure> {
     if WORKER.over.get() {
         return Err("closed");
     }
@@ -85,12 +88,14 @@ pub(crate) fn with_engine<R>(f: impl FnOnce(&mut State) -> R) -> Result<R, &'sta
         let fresh = State::new().ok_or("nhfc is not configured in this process")?;
         WORKER.state.replace(Some(fresh));
     }
-    with(f).ok_or("internal error")
+    with(|state| (!state.broken).then(|| f(state)))
+        .flatten()
+        .ok_or("internal error")
 }
 
 /// A handler of nginx's begins. Nothing of ours is on the stack below it.
 pub(crate) fn enter(f: impl FnOnce(&mut State)) {
-    let body = || {
+    let handler = || {
         with(|state| {
             if !state.broken {
                 state.sweep();
@@ -99,35 +104,71 @@ pub(crate) fn enter(f: impl FnOnce(&mut State)) {
         });
         run();
     };
-    if catch_unwind(AssertUnwindSafe(body)).is_err() {
+    if catch_unwind(AssertUnwindSafe(handler)).is_err() {
         recover();
     }
 }
 
+/// A call of Lua's: `start` begins something, `finish` answers once the orders that came of it
+/// have been carried out. Mostly none of them has to leave the borrow, and all is done in one.
+pub(crate) fn ask<T>(
+    reply: &mut Reply,
+    start: impl FnOnce(&mut State, &mut Reply) -> Result<T, Failure>,
+    finish: impl FnOnce(&mut State, T, &mut Reply) -> Result<c_int, Failure>,
+) -> Result<c_int, Failure> {
+    let begun = with_engine(|state| {
+        state.settle_shown();
+        let started = start(state, reply);
+        (started, state.work())
+    })?;
+    let started = match begun {
+        (Err(failure), order) => {
+            run_from(order);
+            return Err(failure);
+        }
+        (Ok(started), None) => started,
+        (Ok(started), order) => {
+            run_from(order);
+            started
+        }
+    };
+    let (answer, order) = with_engine(|state| {
+        let answer = finish(state, started, reply);
+        (answer, state.work())
+    })?;
+    run_from(order);
+    answer
+}
+
 /// Carries out orders until there are none.
 pub(crate) fn run() {
-    struct Running;
-    impl Drop for Running {
-        fn drop(&mut self) {
-            WORKER.running.set(false);
-        }
+    run_from(with(State::work).flatten());
+}
+
+/// As [`run`], beginning with an order that cannot be carried out while the state is borrowed. Should
+/// carrying it out lead back here, what is ordered there waits until it is done.
+fn run_from(mut order: Option<(Key, SocketAddr)>) {
+    while let Some((key, address)) = order {
+        with(|state| state.opening = true);
+        let opened = socket::open(key, address, drive::on_ready);
+        order = with(|state| {
+            state.opening = false;
+            state.opened(key, opened);
+            state.work()
+        })
+        .flatten();
     }
-    if WORKER.running.replace(true) {
-        return;
-    }
-    let _running = Running;
-    while let Some((key, address)) = with(State::work).flatten() {
-        let opened = socket::open(key, address, drive::on_ready, drive::on_ready);
-        with(|state| state.opened(key, opened));
-    }
-    with(State::finish_run);
+    with(State::rest);
 }
 
 /// After a panic, which has been logged: the engine ends what it happened in. Should that panic
 /// too, the engine is never called again: everybody is woken and told.
 pub(crate) fn recover() {
     let mend = || {
-        with(|state| state.engine.recover(now()));
+        with(|state| {
+            state.opening = false;
+            state.engine.recover(now());
+        });
         run();
     };
     if catch_unwind(AssertUnwindSafe(mend)).is_err() {
@@ -170,6 +211,7 @@ impl State {
             drives: VecDeque::new(),
             posted: Vec::new(),
             next_turn: Vec::new(),
+            opening: false,
             broken: false,
             timer: Timer::new(on_timer),
             resume_event: OwnEvent::new(on_resume),
@@ -179,7 +221,7 @@ impl State {
 
     /// Carries out orders, up to one that cannot be while the state is borrowed.
     fn work(&mut self) -> Option<(Key, SocketAddr)> {
-        while !self.broken {
+        while !self.broken && !self.opening {
             if let Some(effect) = self.engine.poll() {
                 if let Effect::Connect { key, address } = effect {
                     return Some((key, address));
@@ -313,7 +355,8 @@ impl State {
         }
     }
 
-    fn finish_run(&mut self) {
+    /// Nothing is left to do in this turn.
+    fn rest(&mut self) {
         if self.waits.resumes() {
             self.resume_event.post();
         }

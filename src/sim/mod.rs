@@ -1,2 +1,31 @@
-//! x
+//! The deterministic world: a virtual clock, scripted peers, and the engine between them.
+//!
+//! A [`Script`] says what callers ask and what peers do; [`replay`] plays it and returns the trace.
+//! How the bytes of each `send` are cut into reads is the caller's choice ([`Cut`]) and must not
+//! change the trace. The sockets are edge-triggered, as nginx's are: the world reads until nothing
+//! is left or wanted, and after that only when the engine says [`Effect::Drive`](crate::Effect).
+
 pub mod coverage;
+mod peer;
+mod script;
+mod world;
+
+pub use script::{Ask, Command, Handshake, Script};
+pub use world::{Cut, World};
+
+/// Plays a script and returns its trace, one line each.
+///
+/// # Errors
+/// A command that makes no sense where it stands, with its line number.
+pub fn replay(script: &Script, cut: Cut) -> Result<std::string::String, std::string::String> {
+    let mut world = World::new(cut);
+    for (line, command) in script.commands() {
+        world
+            .play(command)
+            .map_err(|e| std::format!("line {line}: {e}"))?;
+        world
+            .check()
+            .map_err(|e| std::format!("line {line}: after {command:?}: {e}"))?;
+    }
+    world.finish()
+}

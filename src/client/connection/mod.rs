@@ -111,7 +111,7 @@ pub(crate) struct Cx<'a> {
 /// Why a move was made, as the trace shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
-    Early { owed: usize },
+    Early { sent: usize },
     Unsent(SocketError),
     Closed(Cause),
 }
@@ -119,7 +119,7 @@ pub(crate) enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Early { owed } => write!(f, "early response, {owed} bytes owed"),
+            Reason::Early { sent } => write!(f, "early response, {sent} bytes sent"),
             Reason::Unsent(e) => write!(f, "cannot send: {}", e.text()),
             Reason::Closed(cause) => f.write_str(cause.text()),
         }
@@ -341,10 +341,5 @@ impl State {
 impl Upload {
     pub(crate) fn is_owed(self) -> bool {
         matches!(self, Upload::Owed { .. })
-    }
-
-    /// Whether any byte of the request left.
-    pub(crate) fn any_sent(self) -> bool {
-        !matches!(self, Upload::Owed { sent: 0 })
     }
 }

@@ -55,9 +55,6 @@ impl On<Head> for ReadingHead {
         let Head { head, verdict } = event;
         // The verdict's framing agreed with the parser when the head was read.
         let body = verdict.framing.body();
-        if upload.is_owed() {
-            cx.why = None;
-        }
         cx.post(
             job.owner,
             exchange::Head {

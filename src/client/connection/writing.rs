@@ -19,6 +19,7 @@ impl On<Sent> for Writing {
 
 impl On<Early> for Writing {
     fn on(self, _: Early, cx: &mut Cx<'_>) -> Step<Self, Early> {
+        cx.why = Some(Reason::Early { sent: self.sent });
         let upload = Upload::Owed { sent: self.sent };
         Step::to(self.reading(upload, cx))
     }

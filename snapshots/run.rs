@@ -1,0 +1,128 @@
+//! Replays every case in `cases/` and compares its trace with the `.snap` beside it.
+//!
+//! A case is a Markdown file: prose, then one fenced block, the script. Its trace must be the same
+//! whole, byte by byte, in reads of three bytes, and for every way of cutting one `send` in two.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ngx_http_ffi_client::sim::{Cut, Script, coverage, replay};
+use ngx_http_ffi_client::tables;
+
+/// Longer sends are cut at their ends and around steps of this many bytes only.
+const DENSE: usize = 2048;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots")
+}
+
+fn cases() -> Vec<(String, Script)> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder().join("cases"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    files
+        .into_iter()
+        .map(|path| (stem(&path), script(&path)))
+        .collect()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+fn script(path: &Path) -> Script {
+    let text = fs::read_to_string(path).unwrap();
+    let fenced = text
+        .split("```")
+        .nth(1)
+        .unwrap_or_else(|| panic!("{}: no fenced script", path.display()));
+    let body = fenced.split_once('\n').map_or("", |(_language, body)| body);
+    Script::parse(body).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn play(name: &str, script: &Script, cut: Cut) -> String {
+    let played = std::panic::catch_unwind(|| replay(script, cut));
+    match played {
+        Ok(Ok(trace)) => trace,
+        Ok(Err(e)) => panic!("{name}, {cut:?}: {e}"),
+        Err(_) => panic!("{name}, {cut:?}: panicked"),
+    }
+}
+
+/// Every cut of one `send` in two, byte by byte, and small chunks.
+fn cuts(script: &Script) -> Vec<Cut> {
+    let mut cuts = vec![Cut::Bytes, Cut::Chunks(3), Cut::Chunks(7)];
+    for (send, length) in script.sends().into_iter().enumerate() {
+        let step = length.div_ceil(DENSE).max(1);
+        cuts.extend((1..length).step_by(step).map(|at| Cut::At(send, at)));
+    }
+    cuts
+}
+
+#[test]
+fn every_case_has_one_trace_however_it_is_cut() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(folder());
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let mut replays = 0;
+    for (name, script) in cases() {
+        let trace = play(&name, &script, Cut::Whole);
+        settings.bind(|| insta::assert_snapshot!(name.clone(), trace));
+        for cut in cuts(&script) {
+            let other = play(&name, &script, cut);
+            assert_eq!(other, trace, "{name} differs when cut {cut:?}");
+            replays += 1;
+        }
+    }
+    println!("{replays} replays");
+    assert!(replays > 1000, "only {replays} replays");
+}
+
+#[test]
+fn every_snapshot_belongs_to_a_case() {
+    let names: BTreeSet<String> = cases().into_iter().map(|(name, _)| name).collect();
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "snap") {
+            assert!(
+                names.contains(&stem(&path)),
+                "{} belongs to no case",
+                path.display()
+            );
+        }
+        assert!(
+            path.extension().is_none_or(|e| e != "new"),
+            "{} was not reviewed",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn every_row_of_the_tables_is_walked() {
+    for (name, script) in cases() {
+        play(&name, &script, Cut::Whole);
+        play(&name, &script, Cut::Bytes);
+    }
+    let walked = coverage::all();
+    let mut missing = Vec::new();
+    for (machine, table) in tables() {
+        for &(from, on, to) in table.moves {
+            let found = walked
+                .iter()
+                .any(|w| w.0 == machine && (from == "*" || w.1 == from) && w.2 == on && w.3 == to);
+            if !found {
+                missing.push(format!("{machine}: {from} + {on} => {to}"));
+            }
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "rows that no case walks:\n{}",
+        missing.join("\n")
+    );
+}

@@ -1,0 +1,307 @@
+//! Scripts: one command a line.
+//!
+//! ```text
+//! fetch GET http://10.0.0.1/ keepalive read=500
+//! accept c0
+//! send c0 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+//! fin c0
+//! wait 100
+//! ```
+
+use std::format;
+use std::net::IpAddr;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+use crate::{Scheme, SocketError};
+
+/// What is asked for, whom, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// The method; empty for `connect`.
+    pub method: String,
+    /// The scheme.
+    pub scheme: Scheme,
+    /// The host.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The path.
+    pub path: String,
+    /// The bytes of the body, all the same.
+    pub body: Option<usize>,
+    /// `Some(idle)`: to the pool afterwards.
+    pub keepalive: Option<u32>,
+    /// The body is pulled.
+    pub stream: bool,
+    /// The pool's name.
+    pub pool: Option<String>,
+    /// The pool's size.
+    pub size: Option<usize>,
+    /// The proxy's host and port.
+    pub proxy: Option<(String, u16)>,
+    /// connect, send, read, total in milliseconds.
+    pub timeouts: [u32; 4],
+}
+
+/// What becomes of a TLS handshake, which the driver carries out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handshake {
+    /// It is done.
+    Ok,
+    /// It failed.
+    Failed,
+    /// The peer left in it.
+    Eof,
+    /// The peer reads no more.
+    SendFails,
+}
+
+/// One line of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// A caller's request of its own.
+    Fetch(Ask),
+    /// A caller opens a connection to hold.
+    Connect(Ask),
+    /// A request on the connection of an exchange.
+    Request(u32, Ask),
+    /// The held connection goes to the pool, with an idle time.
+    Release(u32, u32),
+    /// The caller gives up.
+    Abort(u32),
+    /// The caller takes so many bytes of the body.
+    Consume(u32, usize),
+    /// The caller wants the rest of the body gathered.
+    Gather(u32),
+    /// The name server answers; no address: it does not know.
+    Resolve(u32, Vec<IpAddr>),
+    /// The connect is over.
+    Accept(u32),
+    /// The connect failed.
+    Refuse(u32),
+    /// What becomes of TLS.
+    Handshake(u32, Handshake),
+    /// The peer sends these bytes.
+    Send(u32, Vec<u8>),
+    /// The peer closes its side.
+    Fin(u32),
+    /// The peer resets.
+    Rst(u32),
+    /// The socket takes so many more bytes.
+    Room(u32, usize),
+    /// Sending fails from now on.
+    SendFails(u32),
+    /// The worker closes the connection.
+    Shut(u32),
+    /// Time passes.
+    Wait(u32),
+    /// The worker leaves.
+    Shutdown,
+}
+
+/// A parsed script.
+#[derive(Debug, Clone)]
+pub struct Script {
+    commands: Vec<(usize, Command)>,
+}
+
+impl Script {
+    /// Parses a script; blank lines and lines that begin with `#` are skipped.
+    ///
+    /// # Errors
+    /// The first line that is no command, with its number.
+    pub fn parse(text: &str) -> Result<Script, String> {
+        let mut commands = Vec::new();
+        for (i, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let command = parse(line).map_err(|e| format!("line {}: {e}: {line}", i + 1))?;
+            commands.push((i + 1, command));
+        }
+        Ok(Script { commands })
+    }
+
+    /// (line number, command) in order.
+    pub fn commands(&self) -> impl Iterator<Item = (usize, &Command)> {
+        self.commands.iter().map(|(line, command)| (*line, command))
+    }
+
+    /// The lengths of the `send` commands, in order: what there is to cut.
+    pub fn sends(&self) -> Vec<usize> {
+        let length = |(_, c): &(usize, Command)| {
+            if let Command::Send(_, bytes) = c {
+                Some(bytes.len())
+            } else {
+                None
+            }
+        };
+        self.commands.iter().filter_map(length).collect()
+    }
+}
+
+fn parse(line: &str) -> Result<Command, String> {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let rest = rest.trim();
+    let mut words = rest.split_whitespace();
+    let mut next = || words.next().ok_or_else(|| "a word is missing".to_string());
+    Ok(match word {
+        "fetch" => Command::Fetch(ask(rest, true)?),
+        "connect" => Command::Connect(ask(rest, false)?),
+        "request" => {
+            let (id, rest) = rest.split_once(' ').ok_or("what?")?;
+            // The connection knows its origin; only the path of this one counts.
+            let (method, rest) = rest.split_once(' ').ok_or("method and path")?;
+            Command::Request(
+                number(id, 'e')?,
+                ask(&format!("{method} http://held{rest}"), true)?,
+            )
+        }
+        "release" => Command::Release(number(next()?, 'e')?, int(next()?)?),
+        "abort" => Command::Abort(number(next()?, 'e')?),
+        "consume" => Command::Consume(number(next()?, 'e')?, int(next()?)? as usize),
+        "gather" => Command::Gather(number(next()?, 'e')?),
+        "resolve" => {
+            let key = number(next()?, 'c')?;
+            let list: Result<Vec<IpAddr>, _> = words.map(str::parse).collect();
+            Command::Resolve(key, list.map_err(|e| e.to_string())?)
+        }
+        "accept" => Command::Accept(number(next()?, 'c')?),
+        "refuse" => Command::Refuse(number(next()?, 'c')?),
+        "handshake" => {
+            let key = number(next()?, 'c')?;
+            let outcome = match next()? {
+                "ok" => Handshake::Ok,
+                "failed" => Handshake::Failed,
+                "eof" => Handshake::Eof,
+                "sendfails" => Handshake::SendFails,
+                _ => return Err("unknown outcome".to_string()),
+            };
+            Command::Handshake(key, outcome)
+        }
+        "send" => {
+            let (key, text) = rest.split_once(' ').ok_or("what?")?;
+            Command::Send(number(key, 'c')?, bytes(text)?)
+        }
+        "fin" => Command::Fin(number(next()?, 'c')?),
+        "rst" => Command::Rst(number(next()?, 'c')?),
+        "room" => Command::Room(number(next()?, 'c')?, int(next()?)? as usize),
+        "sendfails" => Command::SendFails(number(next()?, 'c')?),
+        "shut" => Command::Shut(number(next()?, 'c')?),
+        "wait" => Command::Wait(int(next()?)?),
+        "shutdown" => Command::Shutdown,
+        _ => return Err("unknown command".to_string()),
+    })
+}
+
+/// What sending on a connection whose peer is gone fails with.
+pub(super) const SEND_ERROR: SocketError = SocketError::BrokenPipe;
+
+fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
+    let mut words = text.split_whitespace();
+    let method = if with_method {
+        words.next().ok_or("method")?
+    } else {
+        ""
+    };
+    let uri = words.next().ok_or("uri")?;
+    let (scheme, rest) = uri.split_once("://").ok_or("a uri has a scheme")?;
+    let scheme = if scheme == "https" {
+        Scheme::Https
+    } else {
+        Scheme::Http
+    };
+    let (authority, path) = rest.find('/').map_or((rest, ""), |i| rest.split_at(i));
+    let (host, port) = host_port(authority, scheme.port())?;
+    let mut ask = Ask {
+        method: method.to_string(),
+        scheme,
+        host,
+        port,
+        path: path.to_string(),
+        body: None,
+        keepalive: None,
+        stream: false,
+        pool: None,
+        size: None,
+        proxy: None,
+        timeouts: [0; 4],
+    };
+    for word in words {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        match name {
+            "body" => ask.body = Some(int(value)? as usize),
+            "keepalive" => {
+                ask.keepalive = Some(if value.is_empty() {
+                    60_000
+                } else {
+                    int(value)?
+                })
+            }
+            "stream" => ask.stream = true,
+            "pool" => ask.pool = Some(value.to_string()),
+            "size" => ask.size = Some(int(value)? as usize),
+            "proxy" => ask.proxy = Some(host_port(value, 3128)?),
+            "connect" => ask.timeouts[0] = int(value)?,
+            "sending" => ask.timeouts[1] = int(value)?,
+            "read" => ask.timeouts[2] = int(value)?,
+            "total" => ask.timeouts[3] = int(value)?,
+            _ => return Err(format!("unknown option {name}")),
+        }
+    }
+    Ok(ask)
+}
+
+fn host_port(text: &str, default: u16) -> Result<(String, u16), String> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.ends_with(':') && !port.ends_with(']') => {
+            Ok((host.to_string(), port.parse().map_err(|_| "port")?))
+        }
+        _ => Ok((text.to_string(), default)),
+    }
+}
+
+fn number(word: &str, kind: char) -> Result<u32, String> {
+    word.strip_prefix(kind)
+        .and_then(|n| n.parse().ok())
+        .ok_or_else(|| format!("not a {kind}-number"))
+}
+
+fn int(word: &str) -> Result<u32, String> {
+    word.parse().map_err(|_| format!("not a number: {word}"))
+}
+
+/// A quoted text with `\r \n \t \0 \\ \" \xHH`, perhaps followed by `*N` for N of it.
+fn bytes(text: &str) -> Result<Vec<u8>, String> {
+    let (quoted, times) = match text.rsplit_once("\"*") {
+        Some((quoted, times)) => (format!("{quoted}\""), int(times)? as usize),
+        None => (text.to_string(), 1),
+    };
+    let inner = quoted
+        .strip_prefix('"')
+        .and_then(|t| t.strip_suffix('"'))
+        .ok_or("not quoted")?;
+    let mut out = Vec::new();
+    let mut chars = inner.bytes();
+    while let Some(b) = chars.next() {
+        if b != b'\\' {
+            out.push(b);
+            continue;
+        }
+        out.push(match chars.next().ok_or("ends in \\")? {
+            b'r' => b'\r',
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'0' => 0,
+            b'x' => {
+                let hex: Vec<u8> = chars.by_ref().take(2).collect();
+                let hex = String::from_utf8(hex).map_err(|e| e.to_string())?;
+                u8::from_str_radix(&hex, 16).map_err(|e| e.to_string())?
+            }
+            other => other,
+        });
+    }
+    Ok(out.repeat(times))
+}
