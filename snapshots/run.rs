@@ -11,7 +11,7 @@ use ngx_http_ffi_client::sim::{Cut, Script, coverage, replay};
 use ngx_http_ffi_client::tables;
 
 /// Longer sends are cut at their ends and around steps of this many bytes only.
-const DENSE: usize = 2048;
+const DENSE: usize = 400;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots")

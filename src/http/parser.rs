@@ -265,11 +265,10 @@ fn is_status_line(bytes: &[u8]) -> bool {
 
 /// Trims the value and refuses a folded line, whose value would otherwise depend on the reader.
 fn finish_field(bytes: &[u8], field: &mut FieldSpan) -> Result<(), Fault> {
-    if field.value.start < field.name.end {
-        field.value = Span {
-            start: field.name.end,
-            end: field.name.end,
-        };
+    if field.value.start >= field.value.end || field.value.start <= field.name.end {
+        // Where llhttp says that an empty value lies is of no use: it lies behind the colon.
+        let colon = field.name.end + 1;
+        field.value = Span { start: colon, end: colon };
     }
     let gap = Span {
         start: field.name.end,

@@ -234,7 +234,11 @@ impl State {
         if !self.engine.wait(id, until, now()) {
             return self.wait(r, id, started, reply);
         }
-        if let Status::Failed(error) = self.engine.status(id) {
+        // A head that has come is told though the connection broke behind it: the reader finds out.
+        let told = started == (Started::Request { whole: false }) && self.engine.head(id).is_some();
+        if let Status::Failed(error) = self.engine.status(id)
+            && !told
+        {
             self.drop_exchange(id);
             return Err(text(error));
         }

@@ -54,50 +54,50 @@ fn fill_head(list: &mut Vec<Field>, head: &Head, reply: &mut Reply) {
 /// Lists the lines of a section, each with the place of the first line of its name.
 fn lines(section: &Section, list: &mut Vec<Field>) -> (*const Field, u32) {
     list.clear();
-    list.extend(section.iter().map(|(name, value)| Field {
-        name: Text::of(name),
-        value: Text::of(value),
-        first: 0,
-        pad: shape(name),
-    }));
-    if list.len() <= FEW {
-        match_few(section, list)
-    } else {
-        match_many(section, list)
+    list.reserve(section.len());
+    let few = section.len() <= FEW;
+    for (i, (name, value)) in section.iter().enumerate() {
+        let shape = shape(name);
+        let first = if few {
+            first_of(section, list, shape, name)
+        } else {
+            i
+        };
+        list.push(Field {
+            name: Text::of(name),
+            value: Text::of(value),
+            first: first as u32,
+            pad: shape,
+        });
+    }
+    if !few {
+        match_many(section, list);
     }
     (list.as_ptr(), list.len() as u32)
 }
 
 /// Names that are equal in any case have equal shapes; most others do not.
 fn shape(name: &[u8]) -> u32 {
-    let (first, last) = (
-        name.first().map_or(0, |b| b | 0x20),
-        name.last().map_or(0, |b| b | 0x20),
-    );
-    (name.len() as u32) << 16 | u32::from(first) << 8 | u32::from(last)
+    match name {
+        [first, .., last] => {
+            (name.len() as u32) << 16 | u32::from(first | 0x20) << 8 | u32::from(last | 0x20)
+        }
+        [only] => u32::from(only | 0x20),
+        [] => 0,
+    }
 }
 
-fn match_few(section: &Section, list: &mut [Field]) {
-    let is_named = |at: usize, name: &[u8]| {
-        section
-            .iter()
-            .nth(at)
-            .is_some_and(|(other, _)| other.eq_ignore_ascii_case(name))
+/// The place of the first line called `name` among those before, or of the line itself.
+fn first_of(section: &Section, before: &[Field], shape: u32, name: &[u8]) -> usize {
+    let alike = before.iter().enumerate().filter(|(_, f)| f.pad == shape);
+    let is_named = |at: &usize| {
+        let line = section.iter().nth(*at);
+        line.is_some_and(|(other, _)| other.eq_ignore_ascii_case(name))
     };
-    for (i, (name, _)) in section.iter().enumerate() {
-        let (before, rest) = list.split_at_mut(i);
-        let Some(field) = rest.first_mut() else {
-            return;
-        };
-        let shapes = before
-            .iter()
-            .enumerate()
-            .filter(|(_, other)| other.pad == field.pad);
-        field.first = shapes
-            .map(|(at, _)| at)
-            .find(|&at| is_named(at, name))
-            .unwrap_or(i) as u32;
-    }
+    alike
+        .map(|(at, _)| at)
+        .find(is_named)
+        .unwrap_or(before.len())
 }
 
 fn match_many(section: &Section, list: &mut [Field]) {
