@@ -117,15 +117,24 @@ macro_rules! machine {
                 match self { $(State::$state(_) => stringify!($state)),+ }
             }
 
-            /// Runs the row for (`self`, `event`). `Err` is a `never` pair, both given back.
+            /// The state's place in [`Self::DESCRIPTION`]'s list.
+            #[inline]
+            pub(crate) fn index(&self) -> u8 {
+                #[repr(u8)]
+                enum Index { $($state),+ }
+                match self { $(State::$state(_) => Index::$state as u8),+ }
+            }
+
+            /// Runs the row for (`self`, `event`). A `never` pair leaves the state as it is and
+            /// says so in the context.
             #[deny(unreachable_patterns)]
             #[inline]
-            pub(crate) fn step(self, event: Event, cx: &mut $cx<'_>) -> Result<State, (State, Event)> {
+            pub(crate) fn step(self, event: Event, cx: &mut $cx<'_>) -> State {
                 match (self, event) {
-                    $((State::$from(s), Event::$on(e)) => Ok(On::<$on>::on(s, e, cx).0),)+
-                    $((s, Event::$any(e)) => Ok(<$any_to>::into(Always::<$any>::always(s, e, cx))),)*
-                    $($((s @ State::$ig(_), Event::$ig_ev(_)) => Ok(s),)+)*
-                    $($((s @ State::$nv(_), e @ Event::$nv_ev(_)) => Err((s, e)),)+)*
+                    $((State::$from(s), Event::$on(e)) => On::<$on>::on(s, e, cx).0,)+
+                    $((s, Event::$any(e)) => <$any_to>::into(Always::<$any>::always(s, e, cx)),)*
+                    $($((s @ State::$ig(_), Event::$ig_ev(_)) => s,)+)*
+                    $($((s @ State::$nv(_), Event::$nv_ev(_)) => { cx.impossible = true; s })+)*
                 }
             }
         }

@@ -9,6 +9,7 @@
 //! `>` a fact in, `<` an order or a result out, `=` a move and its reason. Milliseconds count from
 //! the first line. No pointers, no header values, no bodies.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
@@ -38,7 +39,9 @@ pub(crate) struct Trace {
     on: bool,
     base: Option<Instant>,
     lines: VecDeque<String>,
-    recent: VecDeque<Record>,
+    /// A ring: `next` is the oldest.
+    recent: Box<[Option<Record>; RECENT]>,
+    next: usize,
 }
 
 /// So many moves are remembered.
@@ -52,7 +55,8 @@ impl Trace {
             on: false,
             base: None,
             lines: VecDeque::new(),
-            recent: VecDeque::with_capacity(RECENT),
+            recent: Box::new([None; RECENT]),
+            next: 0,
         }
     }
 
@@ -73,12 +77,13 @@ impl Trace {
         who: Subject,
         from: &'static str,
         to: &'static str,
-        why: Option<&dyn fmt::Display>,
+        why: Option<impl fmt::Display>,
     ) {
-        if self.recent.len() == RECENT {
-            self.recent.pop_front();
+        let record = Some(Record { at, who, from, to });
+        if let Some(place) = self.recent.get_mut(self.next) {
+            *place = record;
         }
-        self.recent.push_back(Record { at, who, from, to });
+        self.next = (self.next + 1) % RECENT;
         if self.on {
             match why {
                 Some(why) => self.line(at, who, '=', format_args!("{from} -> {to}   {why}")),
@@ -110,7 +115,8 @@ impl Trace {
     /// The last moves of `who`, oldest first, in one line.
     pub(crate) fn tail(&self, who: Subject) -> String {
         let mut text = String::new();
-        for record in self.recent.iter().filter(|r| r.who == who) {
+        let (newer, older) = self.recent.split_at(self.next);
+        for record in older.iter().chain(newer).flatten().filter(|r| r.who == who) {
             if text.is_empty() {
                 text.push_str(record.from);
             }

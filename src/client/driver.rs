@@ -198,7 +198,7 @@ impl Engine {
                     s.body.received_in_place(n);
                 }
                 self.step_connection(key, connection::Data::InPlace { n }.into(), now);
-                self.run(now, &[]);
+                self.drain(now, &[]);
                 // A body that is complete says so without another byte.
                 self.feed(key, &[], now);
             }
@@ -217,16 +217,14 @@ impl Engine {
     /// Walks through received bytes: each thing they complete is an event of its own.
     fn feed(&mut self, key: Key, input: &[u8], now: Instant) {
         let mut at = 0;
-        loop {
-            let Some(slot) = self.connections.get_mut(key) else {
-                return;
-            };
+        while let Some(slot) = self.connections.get_mut(key) {
             let (taken, event) = slot.state.parse(&input[at..], at, &mut self.out);
             at += taken;
-            let Some(event) = event else { return };
+            let Some(event) = event else { break };
             self.step_connection(key, event, now);
-            self.run(now, input);
+            self.drain(now, input);
         }
+        self.run(now, input);
     }
 
     /// The next order.

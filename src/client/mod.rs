@@ -176,6 +176,8 @@ pub struct Engine {
     scratch: Vec<u8>,
     spare_facts: Vec<Box<exchange::Facts>>,
     running: usize,
+    /// Slots whose deadline may have moved since it was last looked at.
+    touched: Vec<deadlines::Who>,
     serials: (u32, u32),
 }
 
@@ -195,6 +197,7 @@ impl Engine {
             scratch: Vec::new(),
             spare_facts: Vec::new(),
             running: 0,
+            touched: Vec::new(),
             serials: (0, 0),
         }
     }

@@ -305,12 +305,18 @@ impl Pool {
     }
 }
 
-/// Hosts compare without regard to case (RFC 3986 3.2.2).
+/// Hosts compare without regard to case (RFC 3986 3.2.2), so the bit that tells the cases apart is
+/// left out of the hash: eight bytes at once, at the price of a few more collisions.
 fn put_name(h: &mut impl Hasher, name: &[u8]) {
-    for &b in name {
-        h.write_u8(b.to_ascii_lowercase());
+    const CASE: u64 = 0x2020_2020_2020_2020;
+    let (chunks, rest) = name.as_chunks::<8>();
+    for chunk in chunks {
+        h.write_u64(u64::from_le_bytes(*chunk) | CASE);
     }
-    h.write_u8(0xff);
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    h.write_u64(u64::from_le_bytes(last) | CASE);
+    h.write_usize(name.len());
 }
 
 #[cfg(test)]

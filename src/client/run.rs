@@ -8,13 +8,23 @@ use super::error::{Aborted, Error, Kind, SocketError};
 use super::event::Effect;
 use super::exchange::{self, Done, Facts};
 use super::out::Post;
+use super::pool::Shelf;
 use super::{Engine, Id, Key};
 use crate::time::Instant;
 use crate::trace::Subject;
 
 impl Engine {
-    /// Carries out what handlers have posted, until nothing is left.
+    /// Carries out what handlers have posted, until nothing is left, and looks at the deadlines of
+    /// the slots that were touched.
     pub(super) fn run(&mut self, now: Instant, input: &[u8]) {
+        self.drain(now, input);
+        while let Some(who) = self.touched.pop() {
+            self.arm(who);
+        }
+    }
+
+    /// Carries out what handlers have posted, until nothing is left.
+    pub(super) fn drain(&mut self, now: Instant, input: &[u8]) {
         while let Some(post) = self.out.posts.pop_front() {
             match post {
                 Post::Connection(key, event) => self.step_connection(key, event, now),
@@ -25,6 +35,13 @@ impl Engine {
                     self.dial(owner, now);
                 }
             }
+        }
+    }
+
+    /// The slot's deadline may have moved.
+    fn touch(&mut self, who: Who) {
+        if !self.touched.contains(&who) {
+            self.touched.push(who);
         }
     }
 
@@ -42,54 +59,48 @@ impl Engine {
                 cause: Cause::Panicked,
             }),
         );
-        let (from, on) = (state.name(), event.name());
+        let (from, from_name, on) = (state.index(), state.name(), event.name());
+        let was_pooled = matches!(state, State::Pooled(_));
         let mut cx = connection::Cx {
             now,
             link: &mut slot.link,
             out: &mut self.out,
             why: None,
+            impossible: false,
         };
-        let result = state.step(event, &mut cx);
-        let why = cx.why;
-        let subject = Subject {
-            kind: 'c',
-            serial: slot.link.serial,
-        };
-        let next = match result {
-            Ok(next) => next,
-            Err((state, _event)) => {
-                slot.state = state;
-                return self.impossible(key, subject, from, on, now);
-            }
-        };
-        let to = next.name();
+        let next = state.step(event, &mut cx);
+        let (why, impossible) = (cx.why, cx.impossible);
+        let (to, to_name) = (next.index(), next.name());
+        let closed = matches!(next, State::Closed(_));
+        let pooled = matches!(next, State::Pooled(_));
         slot.state = next;
-        #[cfg(feature = "sim")]
-        crate::sim::coverage::walked("connection", from, on, to);
-        if from != to {
-            self.trace
-                .moved(now, subject, from, to, why.as_ref().map(|w| w as _));
-            self.placed(key, from, to);
+        let (shelf, serial) = (slot.link.shelf, slot.link.serial);
+        let subject = Subject { kind: 'c', serial };
+        if impossible {
+            return self.impossible(key, subject, from_name, on, now);
         }
-        self.trace_orders(mark, subject, now);
-        match to {
-            "Closed" => self.bury(key),
-            _ => self.arm(Who::Connection(key)),
+        #[cfg(feature = "sim")]
+        crate::sim::coverage::walked("connection", from_name, on, to_name);
+        if from != to {
+            self.trace.moved(now, subject, from_name, to_name, why);
+            self.placed(key, shelf, was_pooled, pooled);
+        }
+        if self.trace.is_on() {
+            self.trace_orders(mark, subject, now);
+        }
+        match closed {
+            true => self.bury(key),
+            false => self.touch(Who::Connection(key)),
         }
     }
 
     /// Keeps the pool's shelves in step with the states: a pooled connection is on one.
-    fn placed(&mut self, key: Key, from: &'static str, to: &'static str) {
-        let Some(shelf) = self.connections.get(key).map(|slot| slot.link.shelf) else {
-            return;
-        };
-        if from == "Pooled" {
+    fn placed(&mut self, key: Key, shelf: Shelf, was_pooled: bool, is_pooled: bool) {
+        if was_pooled {
             // A claim has taken it off already.
             self.pool.remove(shelf, key);
         }
-        if to == "Pooled"
-            && let Some(evicted) = self.pool.park(shelf, key)
-        {
+        if is_pooled && let Some(evicted) = self.pool.park(shelf, key) {
             self.out
                 .posts
                 .push_back(Post::Connection(evicted, connection::Evicted.into()));
@@ -122,7 +133,7 @@ impl Engine {
             retry: false,
         };
         let state = core::mem::replace(&mut slot.state, Done::failed(panicked).into());
-        let (from, on) = (state.name(), event.name());
+        let (from, from_name, on) = (state.index(), state.name(), event.name());
         let was_done = state.is_done();
         let mut cx = exchange::Cx {
             now,
@@ -131,33 +142,33 @@ impl Engine {
             facts: &mut slot.facts,
             out: &mut self.out,
             input,
+            impossible: false,
         };
+        let next = state.step(event, &mut cx);
+        let impossible = cx.impossible;
+        let (to, to_name, is_done) = (next.index(), next.name(), next.is_done());
+        slot.state = next;
         let subject = Subject {
             kind: 'e',
-            serial: cx.facts.serial,
+            serial: slot.facts.serial,
         };
-        let next = match state.step(event, &mut cx) {
-            Ok(next) => next,
-            Err((state, _event)) => {
-                slot.state = state;
-                return self.impossible_exchange(id, subject, from, on, now);
-            }
-        };
-        let to = next.name();
-        slot.state = next;
+        if impossible {
+            return self.impossible_exchange(id, subject, from_name, on, now);
+        }
         #[cfg(feature = "sim")]
-        crate::sim::coverage::walked("exchange", from, on, to);
-        if !was_done && slot.state.is_done() {
+        crate::sim::coverage::walked("exchange", from_name, on, to_name);
+        if !was_done && is_done {
             self.running -= 1;
         }
         if from != to {
-            self.trace.moved(now, subject, from, to, None);
+            self.trace
+                .moved(now, subject, from_name, to_name, None::<&str>);
         }
         if self.trace.is_on() {
             self.trace_result(id, subject, on, was_done, now);
         }
         self.wake(id);
-        self.arm(Who::Exchange(id));
+        self.touch(Who::Exchange(id));
     }
 
     /// Tells the driver when what its caller waits for has come.
@@ -224,8 +235,10 @@ impl Engine {
             Some(address) => Effect::Connect { key, address },
             None => Effect::Resolve { key },
         });
-        self.trace_orders(mark, Subject { kind: 'c', serial }, now);
-        self.arm(Who::Connection(key));
+        if self.trace.is_on() {
+            self.trace_orders(mark, Subject { kind: 'c', serial }, now);
+        }
+        self.touch(Who::Connection(key));
     }
 
     pub(super) fn owner_of(&self, state: &State) -> Option<&Facts> {
@@ -321,9 +334,6 @@ impl Engine {
 
     /// Traces the orders given since `mark`. Drives and wakes depend on how bytes were cut.
     fn trace_orders(&mut self, mark: usize, who: Subject, now: Instant) {
-        if !self.trace.is_on() {
-            return;
-        }
         for effect in self.out.effects.iter().skip(mark) {
             match effect {
                 Effect::Resolve { key } => {

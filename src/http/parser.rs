@@ -264,11 +264,35 @@ fn is_status_line(bytes: &[u8]) -> bool {
 }
 
 /// Trims the value and refuses a folded line, whose value would otherwise depend on the reader.
+#[inline]
 fn finish_field(bytes: &[u8], field: &mut FieldSpan) -> Result<(), Fault> {
+    let FieldSpan { name, value } = *field;
+    // Nearly every line is `name: value CRLF` and another line: nothing to do.
+    let plain = value.start == name.end + 2
+        && value.end > value.start
+        && matches!(
+            value.of(bytes),
+            [b'!'..=0xff, .., b'!'..=0xff] | [b'!'..=0xff]
+        )
+        && matches!(
+            bytes.get(value.end as usize..),
+            Some([b'\r', b'\n', b'!'..=0xff | b'\r', ..])
+        );
+    if plain {
+        Ok(())
+    } else {
+        finish_odd_field(bytes, field)
+    }
+}
+
+fn finish_odd_field(bytes: &[u8], field: &mut FieldSpan) -> Result<(), Fault> {
     if field.value.start >= field.value.end || field.value.start <= field.name.end {
         // Where llhttp says that an empty value lies is of no use: it lies behind the colon.
         let colon = field.name.end + 1;
-        field.value = Span { start: colon, end: colon };
+        field.value = Span {
+            start: colon,
+            end: colon,
+        };
     }
     let gap = Span {
         start: field.name.end,
@@ -279,17 +303,13 @@ fn finish_field(bytes: &[u8], field: &mut FieldSpan) -> Result<(), Fault> {
         return Err(Misbehaviour::HeaderValue.into());
     }
     // Behind the value: blanks, then the line end, then no blank (which would be a fold).
+    let blank = |b: &&u8| matches!(**b, b' ' | b'\t');
     let rest = &bytes[(field.value.end as usize).min(bytes.len())..];
-    let blanks = rest
-        .iter()
-        .take_while(|&&b| matches!(b, b' ' | b'\t'))
-        .count();
+    let blanks = rest.iter().take_while(blank).count();
     if let [b'\r', b'\n', b' ' | b'\t', ..] = rest[blanks..] {
         return Err(Misbehaviour::HeaderValue.into());
     }
-    let value = field.value.of(bytes);
-    let blank = |b: &&u8| matches!(**b, b' ' | b'\t');
-    let trailing = value.iter().rev().take_while(blank).count() as u32;
+    let trailing = field.value.of(bytes).iter().rev().take_while(blank).count() as u32;
     field.value.end -= trailing;
     let leading = field.value.of(bytes).iter().take_while(blank).count() as u32;
     field.value.start += leading;

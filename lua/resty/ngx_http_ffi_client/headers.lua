@@ -2,12 +2,15 @@
 -- one metatable for all of them. Only a look-up in another spelling costs more than a table access.
 
 local ffi = require "ffi"
+require "resty.ngx_http_ffi_client.cdef"
 
+local ffi_cast = ffi.cast
 local ffi_str = ffi.string
 local find = string.find
 local gsub = string.gsub
 local lower = string.lower
 local next = next
+local rawget = rawget
 local rawset = rawset
 local setmetatable = setmetatable
 local type = type
@@ -16,6 +19,8 @@ local ok, new_tab = pcall(require, "table.new")
 if not ok then
     new_tab = function() return {} end
 end
+
+local LINE_SIZE = tonumber(ffi.sizeof("nhfc_field"))
 
 
 local _M = {}
@@ -75,51 +80,70 @@ local mt = {
 }
 
 
--- A name that came again: its values become an array, in the order received, under the first
--- spelling.
-local function again(t, first, value)
-    local key = ffi_str(first.name.p, first.name.n)
-    local old = t[key]
-    if type(old) == "table" then
+-- Puts a value under its name. A name that comes again has an array of its values, in the order
+-- received.
+local function put(t, name, value)
+    local old = rawget(t, name)
+    if old == nil then
+        rawset(t, name, value)
+    elseif type(old) == "table" then
         old[#old + 1] = value
     else
-        rawset(t, key, { old, value })
+        rawset(t, name, { old, value })
     end
 end
 
 
--- Copies the fields from `i` to `n` - 1 out of Rust's memory into `t`. A tail call and no loop: a
--- trace that meets a compiled loop is given up, a compiled function is linked to.
-local function fill(t, fields, i, n)
+-- Puts lines[i] to lines[n - 1] into `t`, a name that differs in case only under its first
+-- spelling. The lines point to what begins at `base` in Rust's memory and is now at `bytes`. A tail
+-- call and no loop: a trace that meets a compiled loop is given up, a compiled function is linked
+-- to.
+local function put_lines(t, lines, base, bytes, i, n)
     if i == n then
         return t
     end
 
-    local field = fields[i]
-    local value = ffi_str(field.value.p, field.value.n)
-    if field.first == i then
-        rawset(t, ffi_str(field.name.p, field.name.n), value)
-    else
-        again(t, fields[field.first], value)
+    local line = lines[i]
+    local value, name = line.value, lines[line.first].name
+    put(t, ffi_str(bytes + (name.p - base), name.n),
+        value.n > 0 and ffi_str(bytes + (value.p - base), value.n) or "")
+    return put_lines(t, lines, base, bytes, i + 1, n)
+end
+
+
+-- Adds lines that are in Rust's memory still.
+function _M.add(t, lines, n)
+    local base = lines[0].name.p
+    put_lines(t, lines, base, base, 0, n)
+end
+
+
+-- Most callers read no header, and a table of them costs more than the rest of a response does. So
+-- the lines are kept as two strings until somebody looks: the bytes they point into (one buffer, in
+-- the order received), and the array itself. nil when there are none.
+function _M.pack(lines, n)
+    if n == 0 then
+        return nil
     end
-    return fill(t, fields, i + 1, n)
+
+    local base, last = lines[0].name.p, lines[n - 1]
+    local stop = last.value
+    if stop.n == 0 then                 -- an empty value may point anywhere
+        stop = last.name
+    end
+    return ffi_str(base, stop.p - base + stop.n), ffi_str(lines, n * LINE_SIZE)
 end
 
 
-function _M.fill(t, fields, n)
-    fill(t, fields, 0, n)
-end
-
-
-function _M.new(fields, n)
-    local t = fill(new_tab(0, n), fields, 0, n)
+function _M.unpack(bytes, packed)
+    local t = {}
+    if bytes then
+        local n = #packed / LINE_SIZE
+        local lines = ffi_cast("const nhfc_field *", packed)
+        t = put_lines(new_tab(0, n), lines, lines[0].name.p, ffi_cast("const char *", bytes), 0, n)
+    end
     setmetatable(t, mt)                 -- not as a tail call: that is not compiled
     return t
-end
-
-
-function _M.empty()
-    return setmetatable({}, mt)
 end
 
 

@@ -2,6 +2,7 @@
 -- Rust still runs (`_nhfc_id`), whose body is pulled piece by piece.
 --
 -- Fields of our own begin with "_nhfc_"; callers may add any other.
+--   _nhfc_bytes, _nhfc_lines  the header lines until `headers` is first read
 --   _nhfc_id      handle of the exchange while its body may still have bytes
 --   _nhfc_client  the object the response came from
 --   _nhfc_buf     bytes that came with an error, to be given out before it
@@ -23,9 +24,9 @@ local type = type
 
 local enter = wait.enter
 local error_text = wait.error_text
-local headers_empty = headers.empty
-local headers_fill = headers.fill
-local headers_new = headers.new
+local headers_add = headers.add
+local headers_pack = headers.pack
+local headers_unpack = headers.unpack
 local result = wait.result
 local sleep = wait.sleep
 
@@ -53,14 +54,19 @@ local function make_reader(res)
 end
 
 
--- body_reader and trailers are made when first looked at: most callers want neither.
+-- Made when first looked at: most callers want none of the three.
 local mt = {
     __index = function(res, key)
+        if key == "headers" then
+            local fields = headers_unpack(res._nhfc_bytes, res._nhfc_lines)
+            res.headers, res._nhfc_bytes, res._nhfc_lines = fields, nil, nil
+            return fields
+        end
         if key == "body_reader" then
             return make_reader(res)
         end
         if key == "trailers" then
-            local trailers = headers_empty()
+            local trailers = headers_unpack()
             res.trailers = trailers
             return trailers
         end
@@ -73,7 +79,7 @@ local mt = {
 local function take_trailers(res)
     local n = result.ntrailers
     if n > 0 then
-        headers_fill(res.trailers, result.trailers, n)
+        headers_add(res.trailers, result.trailers, n)
     end
 end
 
@@ -272,10 +278,11 @@ end
 
 -- A response whose body is in `result` already.
 function _M.whole()
+    local bytes, lines = headers_pack(result.fields, result.nfields)
     local res = {
         status = result.status,
         reason = ffi_str(result.reason.p, result.reason.n),
-        headers = headers_new(result.fields, result.nfields),
+        _nhfc_bytes = bytes, _nhfc_lines = lines,
         has_body = band(result.flags, HAS_BODY) ~= 0,
         body = ffi_str(result.body.p, result.body.n),
     }
@@ -288,10 +295,11 @@ end
 -- A response of which `result` holds the head; `client` holds the connection.
 function _M.streamed(client)
     local has_body = band(result.flags, HAS_BODY) ~= 0
+    local bytes, lines = headers_pack(result.fields, result.nfields)
     local res = {
         status = result.status,
         reason = ffi_str(result.reason.p, result.reason.n),
-        headers = headers_new(result.fields, result.nfields),
+        _nhfc_bytes = bytes, _nhfc_lines = lines,
         has_body = has_body,
         _nhfc_client = client,
         _nhfc_id = has_body and client._nhfc_id or nil,

@@ -106,6 +106,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) out: &'a mut Out,
     /// Why the move was made, for the trace.
     pub(crate) why: Option<Reason>,
+    /// The event cannot be in this state.
+    pub(crate) impossible: bool,
 }
 
 /// Why a move was made, as the trace shows it.

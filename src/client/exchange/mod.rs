@@ -96,6 +96,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) out: &'a mut Out,
     /// The read that body bytes are ranges of.
     pub(crate) input: &'a [u8],
+    /// The event cannot be in this state.
+    pub(crate) impossible: bool,
 }
 
 impl Cx<'_> {
