@@ -61,7 +61,7 @@ local NOTHING = {}
 
 -- Methods are found through the module, so that replacing module.connect or module.request reaches
 -- every object. Fields of our own begin with "_nhfc_": _nhfc_id is the handle of the connection
--- (nil when there is none), _nhfc_waiting the handle a light thread waits on.
+-- (nil when there is none), _nhfc_waiting the handle a light thread waits on, if it is that one.
 local mt = { __index = _M }
 
 
@@ -70,9 +70,9 @@ function _M.new()
     if not ok then
         return nil, err
     end
-    return setmetatable({
-        _nhfc_connect = 0, _nhfc_send = 0, _nhfc_read = 0,
-    }, mt)
+    local self = { _nhfc_connect = 0, _nhfc_send = 0, _nhfc_read = 0 }
+    setmetatable(self, mt)
+    return self
 end
 
 
@@ -143,10 +143,12 @@ end
 -- Closes the connection an object still has, before it gets another. true, or nil, err.
 local function drop(self, r)
     local id = self._nhfc_id
-    if self._nhfc_waiting then
-        return nil, "socket busy"
-    end
     if id then
+        -- Rust would close it under the thread that waits. (A mark of a handle that is gone was
+        -- left by a thread that was killed.)
+        if self._nhfc_waiting == id then
+            return nil, "socket busy"
+        end
         self._nhfc_id = nil
         if C.nhfc_close(r, id, result) == ERROR and result.id == id then
             self._nhfc_id = id
@@ -355,10 +357,6 @@ function _M.set_keepalive(self, timeout, pool_size)
     if not id then
         return nil, "closed"
     end
-    if self._nhfc_waiting then
-        return nil, "socket busy"
-    end
-
     local rc = C.nhfc_keepalive(r, id, idle(timeout), size(pool_size), result)
     if rc == ERROR then
         if result.id ~= id then

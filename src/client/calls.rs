@@ -37,24 +37,26 @@ impl Engine {
     where
         F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
     {
-        let target = self.checked(target, keepalive)?;
+        let shelf = self.acquire(target)?;
         let mut facts = self.fresh_facts(timeouts, collect, now);
-        let encoded = encode(
-            &mut facts.wire,
-            target.authority(),
-            request,
-            keepalive.is_none(),
-        );
+        let close = keepalive.is_none();
+        let encoded = encode(&mut facts.wire, self.pool.host_line(shelf), request, close);
         facts.encoded = match encoded {
             Ok(encoded) => encoded,
-            Err(misuse) => return Err(self.refuse(facts, misuse)),
+            Err(misuse) => {
+                self.pool.drop_user(shelf);
+                return Err(self.refuse(facts, misuse));
+            }
         };
+        if let Some(size) = target.pool_size.or(keepalive.and_then(|k| k.pool_size)) {
+            self.pool.size(shelf, size);
+        }
         let after = match keepalive {
             Some(Keepalive { idle, .. }) if !facts.encoded.asked.close => After::Park { idle },
             Some(_) | None => After::Close,
         };
-        let id = self.begin(&target, facts, true, after)?;
-        self.trace_call(id, now, "fetch", &target, Some(request));
+        let id = self.begin(shelf, facts, true, after)?;
+        self.trace_call(id, now, "fetch", target, Some(request));
         self.start(id, now);
         Ok(id)
     }
@@ -69,10 +71,13 @@ impl Engine {
         timeouts: Timeouts,
         now: Instant,
     ) -> Result<Id, Error> {
-        let target = self.checked(target, None)?;
+        let shelf = self.acquire(target)?;
+        if let Some(size) = target.pool_size {
+            self.pool.size(shelf, size);
+        }
         let facts = self.fresh_facts(timeouts, Collect::Stream, now);
-        let id = self.begin(&target, facts, false, After::Hold)?;
-        self.trace_call::<core::iter::Empty<_>>(id, now, "connect", &target, None);
+        let id = self.begin(shelf, facts, false, After::Hold)?;
+        self.trace_call::<core::iter::Empty<_>>(id, now, "connect", target, None);
         self.start(id, now);
         Ok(id)
     }
@@ -96,12 +101,7 @@ impl Engine {
             .held(held)
             .map_err(|misuse| Error::misuse(misuse, "Held"))?;
         let mut facts = self.fresh_facts(timeouts, collect, now);
-        let encoded = encode(
-            &mut facts.wire,
-            self.pool.target(shelf).authority(),
-            request,
-            false,
-        );
+        let encoded = encode(&mut facts.wire, self.pool.host_line(shelf), request, false);
         facts.encoded = match encoded {
             Ok(encoded) => encoded,
             Err(misuse) => return Err(self.refuse(facts, misuse)),
@@ -210,14 +210,17 @@ impl Engine {
         let had_room = slot.facts.has_room();
         slot.facts.waiting = Some((until, now));
         let drive = !had_room && slot.facts.has_room();
+        let pulled = slot.facts.collect == Collect::Stream;
         if let Some(key) = slot.facts.connection {
             if drive {
                 self.out
                     .effects
                     .push_back(super::event::Effect::Drive { key });
             }
-            // The read timeout of a pulled body runs from here.
-            self.arm(Who::Connection(key));
+            if pulled {
+                // The read timeout of a pulled body runs from here.
+                self.arm(Who::Connection(key));
+            }
         }
         false
     }
@@ -326,19 +329,10 @@ impl Engine {
         }
     }
 
-    fn checked<'a>(
-        &self,
-        target: &Target<'a>,
-        keepalive: Option<Keepalive>,
-    ) -> Result<Target<'a>, Error> {
-        let target = target
-            .checked()
-            .map_err(|misuse| Error::misuse(misuse, "Queued"))?;
-        let pool_size = target.pool_size.or(keepalive.and_then(|k| k.pool_size));
-        Ok(Target {
-            pool_size,
-            ..target
-        })
+    fn acquire(&mut self, target: &Target<'_>) -> Result<Shelf, Error> {
+        self.pool
+            .acquire(target)
+            .map_err(|misuse| Error::misuse(misuse, "Queued"))
     }
 
     fn fresh_facts(&mut self, timeouts: Timeouts, collect: Collect, now: Instant) -> Box<Facts> {
@@ -358,11 +352,12 @@ impl Engine {
     /// Makes the exchange's slot, with what it needs to dial.
     fn begin(
         &mut self,
-        target: &Target<'_>,
+        shelf: Shelf,
         mut facts: Box<Facts>,
         request: bool,
         after: After,
     ) -> Result<Id, Error> {
+        let target = self.pool.target(shelf);
         if target.proxy.is_some() {
             let port = Some(target.port);
             encode_connect(
@@ -373,7 +368,6 @@ impl Engine {
                 },
             );
         }
-        let shelf = self.pool.acquire(target);
         self.insert(facts, shelf, request, after)
     }
 

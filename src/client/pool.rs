@@ -12,7 +12,9 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use slab::Slab;
 
 use super::Key;
+use super::error::Misuse;
 use super::target::{Proxy, Scheme, Target};
+use crate::http::request::host_line;
 
 /// A shelf's place. Valid while somebody holds it: [`Pool::acquire`] and [`Pool::hold`] count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,8 @@ struct ShelfData {
     host: Box<[u8]>,
     port: u16,
     proxy: Option<(Box<[u8]>, u16)>,
+    /// The Host line that requests carry unless the caller gives one.
+    host_line: Box<[u8]>,
     /// Least recently used first.
     idle: VecDeque<Idle>,
     /// Connections and exchanges that name this shelf.
@@ -79,21 +83,24 @@ impl Pool {
     }
 
     /// The shelf for a target, made when there is none. The caller must [`Pool::drop_user`] it.
-    pub(crate) fn acquire(&mut self, target: &Target<'_>) -> Shelf {
-        let hash = self.origin_hash(target);
+    ///
+    /// A host is checked when its shelf is made; what finds the shelf again is the same host.
+    pub(crate) fn acquire(&mut self, target: &Target<'_>) -> Result<Shelf, Misuse> {
+        let target = target.unbracketed();
+        let hash = self.origin_hash(&target);
         let found = self
             .by_origin
-            .find(hash, |&i| self.matches(i, target))
+            .find(hash, |&i| self.matches(i, &target))
             .copied();
         let index = match found {
             Some(index) => index,
-            None => self.make_shelf(hash, target),
+            None => {
+                target.check()?;
+                self.make_shelf(hash, &target)
+            }
         };
-        if let Some(size) = target.pool_size {
-            self.size(Shelf(index), size);
-        }
         self.hold(Shelf(index));
-        Shelf(index)
+        Ok(Shelf(index))
     }
 
     /// Counts one more user of a shelf.
@@ -177,6 +184,11 @@ impl Pool {
         }
     }
 
+    /// The Host line for requests to the shelf's origin.
+    pub(crate) fn host_line(&self, shelf: Shelf) -> &[u8] {
+        &self.shelves[shelf.0 as usize].host_line
+    }
+
     /// The target the shelf stands for, without the group's name.
     pub(crate) fn target(&self, shelf: Shelf) -> Target<'_> {
         let data = &self.shelves[shelf.0 as usize];
@@ -216,7 +228,7 @@ impl Pool {
         let data = &self.shelves[index as usize];
         data.port == target.port
             && data.scheme == target.scheme
-            && data.host.eq_ignore_ascii_case(target.host)
+            && (*data.host == *target.host || data.host.eq_ignore_ascii_case(target.host))
             && self.groups[data.group as usize].name.as_deref() == target.pool
             && match (&data.proxy, &target.proxy) {
                 (None, None) => true,
@@ -237,6 +249,7 @@ impl Pool {
             hash,
             scheme: target.scheme,
             host: target.host.into(),
+            host_line: host_line(target.authority()).into(),
             port: target.port,
             proxy: target.proxy.map(|p| (p.host.into(), p.port)),
             idle: VecDeque::new(),
@@ -323,14 +336,18 @@ fn put_name(h: &mut impl Hasher, name: &[u8]) {
 mod tests {
     use super::*;
 
-    fn target<'a>(host: &'a str, pool: Option<&'a str>, size: usize) -> Target<'a> {
+    fn acquire(pool: &mut Pool, target: &Target<'_>) -> Shelf {
+        pool.acquire(target).unwrap()
+    }
+
+    fn target<'a>(host: &'a str, pool: Option<&'a str>) -> Target<'a> {
         Target {
             scheme: Scheme::Http,
             host: host.as_bytes(),
             port: 80,
             proxy: None,
             pool: pool.map(str::as_bytes),
-            pool_size: (size > 0).then_some(size),
+            pool_size: None,
         }
     }
 
@@ -341,8 +358,10 @@ mod tests {
     #[test]
     fn the_first_size_stays_and_counts_the_whole_name() {
         let mut pool = Pool::new(30);
-        let a = pool.acquire(&target("a", Some("p"), 2));
-        let b = pool.acquire(&target("b", Some("p"), 99));
+        let a = acquire(&mut pool, &target("a", Some("p")));
+        pool.size(a, 2);
+        let b = acquire(&mut pool, &target("b", Some("p")));
+        pool.size(b, 99);
         assert_ne!(a, b, "origins are kept apart within a name");
         assert_eq!(pool.park(a, key(1)), None);
         assert_eq!(pool.park(b, key(2)), None);
@@ -363,21 +382,27 @@ mod tests {
     #[test]
     fn origins_match_without_regard_to_case_and_by_every_part() {
         let mut pool = Pool::new(30);
-        let a = pool.acquire(&target("A.test", None, 0));
-        assert_eq!(pool.acquire(&target("a.TEST", None, 0)), a);
-        assert_ne!(pool.acquire(&target("a.test", Some("a.test"), 0)), a);
+        let a = acquire(&mut pool, &target("A.test", None));
+        assert_eq!(acquire(&mut pool, &target("a.TEST", None)), a);
+        assert_ne!(acquire(&mut pool, &target("a.test", Some("a.test"))), a);
         assert_ne!(
-            pool.acquire(&Target {
-                port: 81,
-                ..target("a.test", None, 0)
-            }),
+            acquire(
+                &mut pool,
+                &Target {
+                    port: 81,
+                    ..target("a.test", None)
+                }
+            ),
             a
         );
         assert_ne!(
-            pool.acquire(&Target {
-                scheme: Scheme::Https,
-                ..target("a.test", None, 0)
-            }),
+            acquire(
+                &mut pool,
+                &Target {
+                    scheme: Scheme::Https,
+                    ..target("a.test", None)
+                }
+            ),
             a
         );
         let proxied = Target {
@@ -385,18 +410,18 @@ mod tests {
                 host: b"p",
                 port: 1,
             }),
-            ..target("a.test", None, 0)
+            ..target("a.test", None)
         };
-        assert_ne!(pool.acquire(&proxied), a);
+        assert_ne!(acquire(&mut pool, &proxied), a);
     }
 
     #[test]
     fn strangers_cannot_grow_the_pool_without_bound() {
         let mut pool = Pool::new(30);
-        let kept = pool.acquire(&target("kept", Some("n"), 7));
+        let kept = acquire(&mut pool, &target("kept", Some("n")));
         for i in 0..3 * SHELVES_KEPT {
             let host = std::format!("h{i}");
-            let shelf = pool.acquire(&target(&host, None, 0));
+            let shelf = acquire(&mut pool, &target(&host, None));
             pool.drop_user(shelf);
         }
         assert!(
@@ -405,7 +430,7 @@ mod tests {
             pool.shelves.len()
         );
         assert_eq!(
-            pool.acquire(&target("kept", Some("n"), 0)),
+            acquire(&mut pool, &target("kept", Some("n"))),
             kept,
             "a used one is kept"
         );

@@ -147,6 +147,7 @@ impl Engine {
         let next = state.step(event, &mut cx);
         let impossible = cx.impossible;
         let (to, to_name, is_done) = (next.index(), next.name(), next.is_done());
+        let due = next.deadline(&slot.facts).is_some();
         slot.state = next;
         let subject = Subject {
             kind: 'e',
@@ -168,7 +169,9 @@ impl Engine {
             self.trace_result(id, subject, on, was_done, now);
         }
         self.wake(id);
-        self.touch(Who::Exchange(id));
+        if due {
+            self.touch(Who::Exchange(id));
+        }
     }
 
     /// Tells the driver when what its caller waits for has come.

@@ -60,24 +60,29 @@ pub struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// The target with a clean host, or what is wrong with it.
-    pub(crate) fn checked(self) -> Result<Target<'a>, Misuse> {
-        let host = checked_host(self.host)?;
-        let proxy = match self.proxy {
-            Some(proxy) => Some(Proxy {
-                host: checked_host(proxy.host)?,
-                port: proxy.port,
-            }),
-            None => None,
-        };
-        if self.port == 0 || proxy.is_some_and(|p| p.port == 0) {
-            return Err(Misuse::Port);
-        }
-        Ok(Target {
-            host,
+    /// With IPv6 addresses out of their brackets.
+    pub(crate) fn unbracketed(self) -> Target<'a> {
+        let proxy = self.proxy.map(|p| Proxy {
+            host: unbracketed(p.host),
+            ..p
+        });
+        Target {
+            host: unbracketed(self.host),
             proxy,
             ..self
-        })
+        }
+    }
+
+    /// What is wrong with an [unbracketed](Target::unbracketed) target.
+    pub(crate) fn check(&self) -> Result<(), Misuse> {
+        check_host(self.host)?;
+        if let Some(proxy) = self.proxy {
+            check_host(proxy.host)?;
+        }
+        if self.port == 0 || self.proxy.is_some_and(|p| p.port == 0) {
+            return Err(Misuse::Port);
+        }
+        Ok(())
     }
 
     /// What the Host field says unless the caller does.
@@ -89,21 +94,24 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Without brackets; refused when empty or with characters that would change what is written.
-fn checked_host(host: &[u8]) -> Result<&[u8], Misuse> {
-    let (inner, bracketed) = match host {
-        [b'[', inner @ .., b']'] => (inner, true),
-        host => (host, false),
-    };
+/// An IPv6 address out of its brackets; anything else as it is.
+fn unbracketed(host: &[u8]) -> &[u8] {
+    match host {
+        [b'[', inner @ .., b']'] if inner.contains(&b':') => inner,
+        host => host,
+    }
+}
+
+/// Refuses an empty host, and characters that would change what is written.
+fn check_host(host: &[u8]) -> Result<(), Misuse> {
     let sane = |b: u8| {
         b > 0x20 && b != 0x7f && !matches!(b, b'/' | b'?' | b'#' | b'@' | b'[' | b']' | b'\\')
     };
-    let colons = inner.contains(&b':');
-    let address = !colons || literal(inner).is_some();
-    if inner.is_empty() || !inner.iter().all(|&b| sane(b)) || !address || (bracketed && !colons) {
-        return Err(Misuse::Host);
+    let address = !host.contains(&b':') || literal(host).is_some();
+    match !host.is_empty() && host.iter().all(|&b| sane(b)) && address {
+        true => Ok(()),
+        false => Err(Misuse::Host),
     }
-    Ok(inner)
 }
 
 /// The address that `host` spells out. A zone is dropped: it is of no use without its interface.
@@ -139,7 +147,8 @@ mod tests {
             pool: None,
             pool_size: None,
         };
-        target.checked().map(|t| t.host)
+        let target = target.unbracketed();
+        target.check().map(|()| target.host)
     }
 
     #[test]

@@ -144,24 +144,30 @@ pub(crate) fn verdict(head: &Head, asked: Asked) -> Result<Verdict, Fault> {
     Ok(Verdict { framing, reuse })
 }
 
+/// Whether `name` is `usual` in any case; nearly always it is in the usual one.
+#[inline]
+fn is(name: &[u8], usual: &[u8]) -> bool {
+    name == usual || name.eq_ignore_ascii_case(usual)
+}
+
 fn read(head: &Head) -> Result<Fields, Fault> {
     let mut found = Fields::default();
     for (name, value) in head.fields.iter() {
         // The lengths tell the three apart, so most fields cost one comparison of integers.
         match name.len() {
-            10 if name.eq_ignore_ascii_case(b"connection") => {
+            10 if is(name, b"Connection") => {
                 for option in list(value) {
                     found.close |= option.eq_ignore_ascii_case(b"close");
                     found.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
                 }
             }
-            14 if name.eq_ignore_ascii_case(b"content-length") => {
+            14 if is(name, b"Content-Length") => {
                 let n = number(value).ok_or(Misbehaviour::ContentLength)?;
                 if found.length.replace(n).is_some() {
                     return Err(Misbehaviour::ContentLength.into());
                 }
             }
-            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+            17 if is(name, b"Transfer-Encoding") => {
                 for coding in list(value) {
                     let chunked = coding.eq_ignore_ascii_case(b"chunked");
                     if chunked && core::mem::replace(&mut found.chunked, true) {

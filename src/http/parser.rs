@@ -29,12 +29,10 @@ pub(crate) enum Stop {
     End,
 }
 
-/// Which part of the message the parser is in, to name what was wrong.
+/// Which part of the message the parser is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    StatusLine,
-    HeaderName,
-    HeaderValue,
+    Head,
     Chunk,
     Trailer,
 }
@@ -69,9 +67,6 @@ static SETTINGS: sys::llhttp_settings_t = sys::llhttp_settings_t {
     on_status: Some(on_status),
     on_header_field: Some(on_header_field),
     on_header_value: Some(on_header_value),
-    on_status_complete: Some(on_status_complete),
-    on_header_field_complete: Some(on_header_field_complete),
-    on_header_value_complete: Some(on_header_value_complete),
     on_chunk_header: Some(on_chunk_header),
     on_headers_complete: Some(on_headers_complete),
     on_chunk_extension_name: Some(on_extension),
@@ -92,7 +87,7 @@ impl Parser {
                 section: Section::default(),
                 reason: Span::default(),
                 current: FieldSpan::default(),
-                part: Part::StatusLine,
+                part: Part::Head,
                 trailers_from: None,
                 stop: Stop::More,
                 extensions: 0,
@@ -115,7 +110,7 @@ impl Parser {
         notes.section.fields.reserve_exact(lines);
         notes.reason = Span::default();
         notes.current = FieldSpan::default();
-        notes.part = Part::StatusLine;
+        notes.part = Part::Head;
         notes.trailers_from = None;
         notes.extensions = 0;
         notes.fault = None;
@@ -123,7 +118,7 @@ impl Parser {
 
     /// Whether no byte of this message was fed.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.notes.section.bytes.is_empty() && self.notes.part == Part::StatusLine
+        self.notes.section.bytes.is_empty() && self.notes.part == Part::Head
     }
 
     /// Feeds head bytes. Returns how many were taken, and [`Stop::More`] or [`Stop::Head`].
@@ -187,12 +182,17 @@ impl Parser {
                     self.notes.stop,
                 ))
             }
-            errno => Err(self.notes.fault.unwrap_or_else(|| self.blame(errno))),
+            errno => Err(self.notes.fault.unwrap_or_else(|| {
+                // SAFETY: `raw` was initialised; the result points into `input` or one past it.
+                let at = unsafe { sys::llhttp_get_error_pos(&self.raw) } as usize;
+                let before = at.saturating_sub(self.notes.origin).min(input.len());
+                self.blame(errno, &input[..before])
+            })),
         }
     }
 
-    /// Names the part that llhttp stumbled over.
-    fn blame(&self, errno: sys::llhttp_errno_t) -> Fault {
+    /// Names the part that llhttp stumbled over, `before` being the input up to there.
+    fn blame(&self, errno: sys::llhttp_errno_t, before: &[u8]) -> Fault {
         let part = match errno {
             sys::HPE_INVALID_CONTENT_LENGTH | sys::HPE_UNEXPECTED_CONTENT_LENGTH => {
                 Misbehaviour::ContentLength
@@ -201,14 +201,28 @@ impl Parser {
             sys::HPE_INVALID_CHUNK_SIZE => Misbehaviour::ChunkSize,
             sys::HPE_INVALID_VERSION => Misbehaviour::Version,
             _ => match self.notes.part {
-                Part::StatusLine => Misbehaviour::StatusLine,
-                Part::HeaderName => Misbehaviour::HeaderName,
-                Part::HeaderValue => Misbehaviour::HeaderValue,
+                Part::Head => self.blame_line(before),
                 Part::Chunk => Misbehaviour::ChunkSize,
                 Part::Trailer => Misbehaviour::Trailer,
             },
         };
         part.into()
+    }
+
+    /// The part of a head that ends with `before`: told from its last line, so that a head that is
+    /// well costs nothing for it.
+    fn blame_line(&self, before: &[u8]) -> Misbehaviour {
+        let gathered = &self.notes.section.bytes;
+        let head = || gathered.iter().chain(before);
+        // A line that was ended wrongly is the one to blame, not the one behind it.
+        let line = head().rev().skip(1).take_while(|&&b| b != b'\n').count() + 1;
+        if line >= head().count() {
+            Misbehaviour::StatusLine
+        } else if head().rev().take(line).any(|&b| b == b':') {
+            Misbehaviour::HeaderValue
+        } else {
+            Misbehaviour::HeaderName
+        }
     }
 
     /// The head that [`Stop::Head`] announced, checked where llhttp is too kind, swapped into
@@ -223,7 +237,7 @@ impl Parser {
         if self.raw.http_major != 1 || head.minor > 1 {
             return Err(Misbehaviour::Version.into());
         }
-        if head.status < 100 || !is_status_line(&head.fields.bytes) {
+        if head.status < 100 || !is_status_line(head) {
             return Err(Misbehaviour::StatusLine.into());
         }
         Ok(())
@@ -255,12 +269,18 @@ impl Parser {
     }
 }
 
-/// `HTTP/1.1 200 OK CRLF` with exactly one line end: llhttp lets CR CR LF pass.
-fn is_status_line(bytes: &[u8]) -> bool {
-    match bytes.iter().position(|&b| b == b'\r' || b == b'\n') {
-        Some(i) => bytes[i..].starts_with(b"\r\n"),
-        None => false,
-    }
+/// One CR and one LF behind the reason: llhttp lets CR CR LF pass. Without a reason, that is behind
+/// `HTTP/1.1 200`, perhaps with a blank.
+fn is_status_line(head: &Head) -> bool {
+    const BARE: usize = "HTTP/1.1 200".len();
+    let bytes = &head.fields.bytes;
+    let end = if head.reason.end > head.reason.start {
+        head.reason.end as usize
+    } else {
+        BARE
+    };
+    let rest = bytes.get(end..).unwrap_or_default();
+    rest.starts_with(b"\r\n") || rest.starts_with(b" \r\n")
 }
 
 /// Trims the value and refuses a folded line, whose value would otherwise depend on the reader.
@@ -361,6 +381,17 @@ impl Notes {
         REFUSE
     }
 
+    /// Takes the current line as complete; `false` when there are too many.
+    #[inline]
+    fn push_line(&mut self) -> bool {
+        if self.section.fields.len() >= self.limits.lines as usize {
+            return false;
+        }
+        // Within the capacity reserved by `reset` and `take_section`: does not allocate.
+        self.section.fields.push(core::mem::take(&mut self.current));
+        true
+    }
+
     /// Offset of a pointer into the input, in the input.
     fn offset(&self, at: *const c_char) -> usize {
         (at as usize).wrapping_sub(self.origin)
@@ -398,6 +429,10 @@ unsafe extern "C" fn on_header_field(
     if n.part == Part::Trailer && n.trailers_from.is_none() {
         n.trailers_from = Some(n.offset(at));
     }
+    // A name behind a value begins the next line: llhttp reports a value for every line.
+    if n.current.value.end != 0 && !n.push_line() {
+        return n.refuse(Limit::Lines);
+    }
     let span = n.span(at, len);
     match n.current.name.end {
         0 if len > 0 => n.current.name = span,
@@ -425,20 +460,14 @@ unsafe extern "C" fn on_header_value(
     GO_ON
 }
 
-unsafe extern "C" fn on_status_complete(raw: *mut sys::llhttp_t) -> c_int {
+unsafe extern "C" fn on_headers_complete(raw: *mut sys::llhttp_t) -> c_int {
     // SAFETY: called by llhttp during `execute`.
     let n = unsafe { notes(raw) };
-    n.part = Part::HeaderName;
-    GO_ON
-}
-
-unsafe extern "C" fn on_header_field_complete(raw: *mut sys::llhttp_t) -> c_int {
-    // SAFETY: called by llhttp during `execute`.
-    let n = unsafe { notes(raw) };
-    if n.part != Part::Trailer {
-        n.part = Part::HeaderValue;
+    if n.current.value.end != 0 && !n.push_line() {
+        return n.refuse(Limit::Lines);
     }
-    GO_ON
+    n.stop = Stop::Head;
+    PAUSE
 }
 
 unsafe extern "C" fn on_chunk_header(raw: *mut sys::llhttp_t) -> c_int {
@@ -449,28 +478,6 @@ unsafe extern "C" fn on_chunk_header(raw: *mut sys::llhttp_t) -> c_int {
         n.part = Part::Trailer;
     }
     GO_ON
-}
-
-unsafe extern "C" fn on_header_value_complete(raw: *mut sys::llhttp_t) -> c_int {
-    // SAFETY: called by llhttp during `execute`.
-    let n = unsafe { notes(raw) };
-    if n.section.fields.len() >= n.limits.lines as usize {
-        return n.refuse(Limit::Lines);
-    }
-    // Within the capacity reserved by `reset` and `take_section`: does not allocate.
-    n.section.fields.push(n.current);
-    n.current = FieldSpan::default();
-    if n.part != Part::Trailer {
-        n.part = Part::HeaderName;
-    }
-    GO_ON
-}
-
-unsafe extern "C" fn on_headers_complete(raw: *mut sys::llhttp_t) -> c_int {
-    // SAFETY: called by llhttp during `execute`.
-    let n = unsafe { notes(raw) };
-    n.stop = Stop::Head;
-    PAUSE
 }
 
 unsafe extern "C" fn on_extension(
@@ -504,6 +511,9 @@ unsafe extern "C" fn on_body(raw: *mut sys::llhttp_t, at: *const c_char, len: us
 unsafe extern "C" fn on_message_complete(raw: *mut sys::llhttp_t) -> c_int {
     // SAFETY: called by llhttp during `execute`.
     let n = unsafe { notes(raw) };
+    if n.current.value.end != 0 && !n.push_line() {
+        return n.refuse(Limit::Lines);
+    }
     n.stop = Stop::End;
     PAUSE
 }

@@ -80,10 +80,10 @@ struct Given<'a> {
 
 /// Writes `request` behind what is in `wire`. On `Err` nothing is left of it there.
 ///
-/// `close` says that the connection will not be kept.
+/// `host_line` is [`host_line`]'s; `close` says that the connection will not be kept.
 pub(crate) fn encode<'a, F>(
     wire: &mut Vec<u8>,
-    authority: Authority<'_>,
+    host_line: &[u8],
     request: &Request<'a, F>,
     close: bool,
 ) -> Result<Encoded, Misuse>
@@ -103,7 +103,10 @@ where
         return Err(Misuse::ContentLength);
     }
     put_line(wire, request);
-    put_host(wire, authority, given.host);
+    match given.host {
+        Some(value) => put_field(wire, b"Host", value),
+        None => wire.extend_from_slice(host_line),
+    }
     for (name, value) in request
         .fields
         .clone()
@@ -215,13 +218,12 @@ fn put_line<F>(wire: &mut Vec<u8>, request: &Request<'_, F>) {
     wire.extend_from_slice(b" HTTP/1.1\r\n");
 }
 
-fn put_host(wire: &mut Vec<u8>, authority: Authority<'_>, given: Option<&[u8]>) {
-    wire.extend_from_slice(b"Host: ");
-    match given {
-        Some(value) => wire.extend_from_slice(value),
-        None => put_authority(wire, authority),
-    }
-    wire.extend_from_slice(b"\r\n");
+/// The Host line for requests to `authority`, written once for all of them.
+pub(crate) fn host_line(authority: Authority<'_>) -> Vec<u8> {
+    let mut line = b"Host: ".to_vec();
+    put_authority(&mut line, authority);
+    line.extend_from_slice(b"\r\n");
+    line
 }
 
 /// `host[:port]` as a Host field or a CONNECT target has it: an IPv6 address in brackets and
@@ -305,13 +307,13 @@ mod tests {
         body: Option<&str>,
     ) -> Result<String, Misuse> {
         let mut wire = Vec::new();
-        let authority = Authority {
+        let line = host_line(Authority {
             host: b"a.test",
             port: Some(8080),
-        };
+        });
         let result = encode(
             &mut wire,
-            authority,
+            &line,
             &request(method, path, fields, body),
             false,
         );

@@ -28,7 +28,7 @@ use nginx_sys::{
 };
 use ngx_http_ffi_client::{Config, Duration, Limits};
 
-use crate::lua::Lua;
+use crate::lua::{Directives, Lua};
 use crate::module::{self, Shared};
 
 const UNSET: ngx_int_t = NGX_CONF_UNSET as ngx_int_t;
@@ -333,17 +333,15 @@ impl<'a> InForce<'a> {
     /// Connections in a pool.
     pub(crate) fn pool_size(&self, option: i32) -> usize {
         let positive = |n: ngx_int_t| usize::try_from(n).ok().filter(|n| *n > 0);
+        let theirs = || {
+            let Directives { pool_size, .. } = self.lua.directives;
+            // SAFETY: the promise made to `at`.
+            unsafe { self.lua.directives.number(self.r, pool_size) }
+        };
         positive(option as ngx_int_t)
             .or_else(|| positive(self.own.pool_size))
             .or_else(|| positive(self.top.pool_size))
-            // SAFETY: the promise made to `at`.
-            .or_else(|| {
-                positive(unsafe {
-                    self.lua
-                        .directives
-                        .number(self.r, self.lua.directives.pool_size)
-                }?)
-            })
+            .or_else(|| positive(theirs()?))
             .unwrap_or(LUA_POOL_SIZE)
     }
 }

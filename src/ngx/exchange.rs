@@ -54,34 +54,16 @@ impl State {
         unsafe { InForce::at(r.0.as_ptr(), &self.lua) }
     }
 
-    fn timeouts(&self, r: Caller, call: &Call) -> Timeouts {
-        let in_force = self.in_force(r);
-        Timeouts {
-            connect: in_force.connect(call.connect_ms),
-            send: in_force.send(call.send_ms),
-            read: in_force.read(call.read_ms),
-            total: Duration(u32::try_from(call.total_ms).unwrap_or(0)),
-        }
-    }
-
-    fn keepalive(&self, r: Caller, idle_ms: i32, pool_size: i32) -> Keepalive {
-        let in_force = self.in_force(r);
-        Keepalive {
-            idle: in_force.idle(idle_ms),
-            pool_size: Some(in_force.pool_size(pool_size)),
-        }
-    }
-
     /// Starts a request of its own.
     pub(crate) fn fetch(&mut self, r: Caller, call: &Checked<'_>) -> Result<Id, Failure> {
-        let numbers = call.numbers();
+        let (numbers, in_force) = (call.numbers(), self.in_force(r));
+        let timeouts = timeouts(&in_force, numbers);
         let keepalive = call
             .has(abi::KEEPALIVE)
-            .then(|| self.keepalive(r, numbers.idle_ms, numbers.pool_size));
-        let (target, timeouts) = (target(call)?, self.timeouts(r, numbers));
+            .then(|| keepalive(&in_force, numbers.idle_ms, numbers.pool_size));
         self.engine
             .fetch(
-                &target,
+                &target(call)?,
                 &request(call),
                 timeouts,
                 Collect::Whole,
@@ -93,10 +75,10 @@ impl State {
 
     /// Starts to connect. The exchange is the caller's from now on.
     pub(crate) fn connect(&mut self, r: Caller, call: &Checked<'_>) -> Result<Id, Failure> {
-        let (target, timeouts) = (target(call)?, self.timeouts(r, call.numbers()));
+        let timeouts = timeouts(&self.in_force(r), call.numbers());
         let id = self
             .engine
-            .connect(&target, timeouts, now())
+            .connect(&target(call)?, timeouts, now())
             .map_err(text)?;
         self.issue(r, id, Started::Connect)?;
         Ok(id)
@@ -117,7 +99,7 @@ impl State {
         } else {
             Collect::Stream
         };
-        let timeouts = self.timeouts(r, call.numbers());
+        let timeouts = timeouts(&self.in_force(r), call.numbers());
         self.engine.set_timeouts(held, timeouts, now());
         let id = self
             .engine
@@ -379,7 +361,7 @@ impl State {
 
     /// Gives a held connection to the pool, or closes it.
     pub(crate) fn release(&mut self, r: Caller, id: Id, idle_ms: i32, pool_size: i32) -> c_int {
-        let keepalive = self.keepalive(r, idle_ms, pool_size);
+        let keepalive = keepalive(&self.in_force(r), idle_ms, pool_size);
         self.owners.withdraw(id);
         match self.engine.release(id, keepalive, now()) {
             Ok(()) => OK,
@@ -397,6 +379,22 @@ impl State {
             total: Duration::NONE,
         };
         self.engine.set_timeouts(id, timeouts, now());
+    }
+}
+
+fn timeouts(in_force: &InForce<'_>, call: &Call) -> Timeouts {
+    Timeouts {
+        connect: in_force.connect(call.connect_ms),
+        send: in_force.send(call.send_ms),
+        read: in_force.read(call.read_ms),
+        total: Duration(u32::try_from(call.total_ms).unwrap_or(0)),
+    }
+}
+
+fn keepalive(in_force: &InForce<'_>, idle_ms: i32, pool_size: i32) -> Keepalive {
+    Keepalive {
+        idle: in_force.idle(idle_ms),
+        pool_size: Some(in_force.pool_size(pool_size)),
     }
 }
 
@@ -441,8 +439,10 @@ fn handle(id: Id) -> f64 {
 unsafe extern "C" fn on_request_end(data: *mut c_void) {
     let owner = OwnerKey::from_data(data);
     let end = || {
-        worker::with(|state| state.end_owner(owner));
-        worker::run();
+        // Mostly every exchange has ended before.
+        if worker::with(|state| state.end_owner(owner)) == Some(true) {
+            worker::run();
+        }
     };
     if catch_unwind(AssertUnwindSafe(end)).is_err() {
         worker::recover();

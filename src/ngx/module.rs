@@ -8,9 +8,9 @@ use core::ffi::{c_char, c_void};
 use core::ptr;
 
 use nginx_sys::{
-    NGX_HTTP_MODULE, NGX_LOG_EMERG, NGX_OK, NGX_PROCESS_SINGLE, NGX_PROCESS_WORKER,
-    ngx_conf_log_error, ngx_conf_t, ngx_cycle, ngx_cycle_t, ngx_http_conf_ctx_t, ngx_http_module,
-    ngx_http_module_t, ngx_http_request_t, ngx_int_t, ngx_module_t, ngx_process, ngx_uint_t,
+    NGX_HTTP_MODULE, NGX_LOG_EMERG, NGX_OK, ngx_conf_log_error, ngx_conf_t, ngx_cycle, ngx_cycle_t,
+    ngx_http_conf_ctx_t, ngx_http_module, ngx_http_module_t, ngx_http_request_t, ngx_int_t,
+    ngx_module_t, ngx_uint_t,
 };
 
 use crate::conf::{self, LocationConf, MainConf};
@@ -102,11 +102,7 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
 /// Runs in every process that has an event loop. The engine itself is made by the first request
 /// that uses it, so a cache manager or an idle worker holds none.
 unsafe extern "C" fn init_process(_: *mut ngx_cycle_t) -> ngx_int_t {
-    // SAFETY: a plain read of a word that nginx set before it called us.
-    let kind = unsafe { ngx_process };
-    if kind == NGX_PROCESS_WORKER as ngx_uint_t || kind == NGX_PROCESS_SINGLE as ngx_uint_t {
-        log::log_panics();
-    }
+    log::log_panics();
     NGX_OK as ngx_int_t
 }
 

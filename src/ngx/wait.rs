@@ -223,10 +223,11 @@ impl Waits {
     /// # Safety
     /// `co` is what ngx_lua passed to `on_kill`.
     pub(crate) unsafe fn request_of(&self, co: NonNull<CoCtx>) -> *mut ngx_http_request_t {
+        let Some(api) = self.coroutines else {
+            return ptr::null_mut();
+        };
         // SAFETY: the caller's promise; the data is what `begin` gave.
-        self.coroutines.map_or(ptr::null_mut(), |api| {
-            unsafe { (api.data)(co.as_ptr()) }.cast()
-        })
+        unsafe { (api.data)(co.as_ptr()) }.cast()
     }
 
     /// Whether a coroutine is to be resumed by name.

@@ -2,8 +2,8 @@
 //!
 //! Everything lives in one cell. It is borrowed only across C calls that run no handler (`send`,
 //! `recv`, `close`, posting an event); whatever might call back into this module, which today is
-//! opening a connection and resuming a coroutine, happens with nothing borrowed, and what such a
-//! callback orders is queued in the engine and carried out by the loop that is already running.
+//! opening a connection and resuming a coroutine, happens with nothing borrowed, and what is
+//! ordered while a connection is being opened waits in the engine until it is open.
 //!
 //! nginx enters by a handler ([`enter`]), Lua by an exported function (`ffi.rs`). Both end with
 //! [`run`], and neither lets a panic out: it costs the exchange it happened in.
@@ -19,7 +19,7 @@ use std::panic::catch_unwind;
 use nginx_sys::{NGX_LOG_NOTICE, ngx_event_t};
 use ngx_http_ffi_client::{Effect, Engine, Event, Id, Key, ResolveError, TlsError};
 
-use crate::abi::Reply;
+use crate::abi::{AGAIN, Reply};
 use crate::exchange::Failure;
 use crate::lua::{CoCtx, Lua};
 use crate::owner::{OwnerKey, Owners, Ticket};
@@ -64,7 +64,7 @@ pub(crate) struct State {
     /// The engine is not to be called any more.
     pub(crate) broken: bool,
     timer: Timer,
-    resume_event: OwnEvent,
+    later_event: OwnEvent,
     turn_event: OwnEvent,
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn ask<T>(
     let begun = with_engine(|state| {
         state.settle_shown();
         let started = start(state, reply);
-        (started, state.work())
+        (started, state.work(true))
     })?;
     let started = match begun {
         (Err(failure), order) => {
@@ -134,7 +134,9 @@ pub(crate) fn ask<T>(
     };
     let (answer, order) = with_engine(|state| {
         let answer = finish(state, started, reply);
-        (answer, state.work())
+        // What Lua is shown stays where it is until Lua has taken it: nothing is received now.
+        let order = state.work(answer == Ok(AGAIN));
+        (answer, order)
     })?;
     run_from(order);
     answer
@@ -142,11 +144,11 @@ pub(crate) fn ask<T>(
 
 /// Carries out orders until there are none.
 pub(crate) fn run() {
-    run_from(with(State::work).flatten());
+    run_from(with(|state| state.work(true)).flatten());
 }
 
-/// As [`run`], beginning with an order that cannot be carried out while the state is borrowed. Should
-/// carrying it out lead back here, what is ordered there waits until it is done.
+/// As [`run`], beginning with an order that cannot be carried out while the state is borrowed.
+/// Should carrying it out lead back here, what is ordered there waits until it is done.
 fn run_from(mut order: Option<(Key, SocketAddr)>) {
     while let Some((key, address)) = order {
         with(|state| state.opening = true);
@@ -154,7 +156,7 @@ fn run_from(mut order: Option<(Key, SocketAddr)>) {
         order = with(|state| {
             state.opening = false;
             state.opened(key, opened);
-            state.work()
+            state.work(true)
         })
         .flatten();
     }
@@ -214,20 +216,21 @@ impl State {
             opening: false,
             broken: false,
             timer: Timer::new(on_timer),
-            resume_event: OwnEvent::new(on_resume),
+            later_event: OwnEvent::new(on_later),
             turn_event: OwnEvent::new(on_turn),
         })
     }
 
-    /// Carries out orders, up to one that cannot be while the state is borrowed.
-    fn work(&mut self) -> Option<(Key, SocketAddr)> {
+    /// Carries out orders, up to one that cannot be while the state is borrowed. With `drive`,
+    /// moves bytes, too.
+    fn work(&mut self, drive: bool) -> Option<(Key, SocketAddr)> {
         while !self.broken && !self.opening {
             if let Some(effect) = self.engine.poll() {
                 if let Effect::Connect { key, address } = effect {
                     return Some((key, address));
                 }
                 self.carry_out(effect);
-            } else if let Some((key, budget)) = self.drives.pop_front() {
+            } else if drive && let Some((key, budget)) = self.drives.pop_front() {
                 self.drive(key, budget);
             } else {
                 break;
@@ -316,12 +319,15 @@ impl State {
         self.drop_exchange(id);
     }
 
-    /// The end of a request: the end of all its exchanges.
-    pub(crate) fn end_owner(&mut self, owner: OwnerKey) {
+    /// The end of a request: the end of all its exchanges. Returns whether there were any.
+    pub(crate) fn end_owner(&mut self, owner: OwnerKey) -> bool {
+        let mut any = false;
         while let Some(id) = self.owners.first(owner) {
             self.drop_exchange(id);
+            any = true;
         }
         self.owners.bury(owner);
+        any
     }
 
     /// Tells the engine which bytes Lua has taken.
@@ -357,8 +363,8 @@ impl State {
 
     /// Nothing is left to do in this turn.
     fn rest(&mut self) {
-        if self.waits.resumes() {
-            self.resume_event.post();
+        if self.waits.resumes() || !self.drives.is_empty() {
+            self.later_event.post();
         }
         if self.broken {
             return;
@@ -389,6 +395,7 @@ impl State {
     /// Ends everything without the engine. Who waits is woken and finds `broken`.
     fn break_off(&mut self) {
         self.broken = true;
+        self.drives.clear();
         for socket in self.sockets.drain() {
             socket.close();
         }
@@ -416,8 +423,9 @@ unsafe extern "C" fn on_turn(_: *mut ngx_event_t) {
     });
 }
 
-/// Resumes coroutines by name, each with nothing borrowed.
-unsafe extern "C" fn on_resume(_: *mut ngx_event_t) {
+/// Later in the turn: drives what could not be driven while Lua looked at a buffer, and resumes
+/// coroutines by name, each with nothing borrowed.
+unsafe extern "C" fn on_later(_: *mut ngx_event_t) {
     enter(|_| ());
     while let Some((api, co)) = with(|state| state.waits.next_resume()).flatten() {
         // SAFETY: had the coroutine ended, `forget` would have taken it off the queue.

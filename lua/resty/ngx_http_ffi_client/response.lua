@@ -140,8 +140,8 @@ local function piece_size(size)
 end
 
 
--- Waits for the bytes of `res`. The object is marked so that another thread does not pool or
--- reconnect it meanwhile.
+-- Waits for the bytes of `res`. The object is marked so that another thread does not reconnect it
+-- meanwhile.
 local function await(r, res, id)
     local client = res._nhfc_client
     client._nhfc_waiting = id
@@ -216,7 +216,8 @@ function methods.read(res, size)
 
     local n = result.body.n
     if n > 0 then
-        return ffi_str(result.body.p, n)
+        local piece = ffi_str(result.body.p, n)
+        return piece
     end
     if band(result.flags, ENDED) ~= 0 then
         finish(res)

@@ -1,5 +1,5 @@
--- Taking a URI apart (RFC 3986, http and https only). Only string.find, sub and byte on purpose:
--- LuaJIT compiles these.
+-- Taking a URI apart (RFC 3986, http and https only). Without patterns on purpose: LuaJIT compiles
+-- plain string.find, sub and byte.
 
 local byte = string.byte
 local find = string.find
@@ -7,6 +7,7 @@ local lower = string.lower
 local pcall = pcall
 local sub = string.sub
 local tonumber = tonumber
+local tostring = tostring
 local type = type
 
 
@@ -53,8 +54,11 @@ local function take_port(text, default)
         return default
     end
 
-    local port = #text <= 5 and not find(text, "%D") and tonumber(text)
-    if not port or port < 1 or port > 65535 then
+    local port = #text <= 5 and tonumber(text)
+    if not port or port < 1 or port > 65535
+       -- tonumber takes more than digits; the pattern is for leading zeros only.
+       or (tostring(port) ~= text and find(text, "%D"))
+    then
         return nil, "bad uri: port"
     end
     return port
@@ -65,7 +69,7 @@ end
 local function take_authority(authority, scheme)
     -- What stands before "@" looks like a host to people and is not one (RFC 9110, 4.2.4); "\" is
     -- a "/" to some parsers, so two of them would not agree on the host.
-    if find(authority, "[@\\]") then
+    if find(authority, "@", 1, true) or find(authority, "\\", 1, true) then
         return nil, "bad uri: user information and backslashes are not allowed in it"
     end
 

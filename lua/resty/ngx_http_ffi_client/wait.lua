@@ -94,8 +94,10 @@ end
 _M.sleep = sleep
 
 
+-- (Here and elsewhere no tail call of a built-in function: LuaJIT does not compile the return.)
 local function error_text()
-    return ffi_str(result.error.p, result.error.n)
+    local text = ffi_str(result.error.p, result.error.n)
+    return text
 end
 _M.error_text = error_text
 
