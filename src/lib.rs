@@ -6,6 +6,7 @@ extern crate alloc;
 extern crate std;
 
 mod client;
+mod diagram;
 mod http;
 mod machine;
 #[cfg(feature = "sim")]
@@ -23,6 +24,7 @@ pub use client::{
     Buf, Collect, Config, Counters, Engine, Finished, Head, Id, Keepalive, Key, Limits, NotReused,
     Proxy, Request, Scheme, Section, Status, Target, Timeouts, Until,
 };
+pub use diagram::pages;
 pub use machine::{Description, Move};
 
 /// The two transition tables as text: what `states/` is made of.

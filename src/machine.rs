@@ -7,7 +7,7 @@
 //! * a handler that moves to a state its row does not list ([`Edge`]),
 //! * a row without a handler (`On`),
 //! * a (state, event) pair that no section decides (non-exhaustive match),
-//! * a pair decided twice (unreachable pattern, denied).
+//! * a pair decided twice ([`Decided`]).
 
 /// Proof that the table has the row `Self + E => To`. Only `machine!` implements it.
 #[diagnostic::on_unimplemented(
@@ -16,6 +16,11 @@
     note = "legal moves are the rows of `machine!` in this machine's table.rs"
 )]
 pub(crate) trait Edge<E, To> {}
+
+/// The table decides about the pair `Self` and `E`. Deciding twice is two implementations, which
+/// the compiler refuses by the names of both; an unreachable pattern would not name them.
+#[allow(dead_code, reason = "that it can be implemented is the proof")]
+pub(crate) trait Decided<E> {}
 
 /// One legal move: state, event, next state. The state `*` stands for any.
 pub type Move = (&'static str, &'static str, &'static str);
@@ -52,11 +57,14 @@ macro_rules! machine {
         /// The states of this machine; each carries its own struct.
         #[derive(Debug)]
         #[allow(dead_code, reason = "bare states carry nothing to be read")]
+        // A tag of its own: with one hidden in a payload's niche, each move takes the payload apart.
+        #[repr(u8)]
         pub(crate) enum State { $($(#[doc = $sdoc])* $state($state)),+ }
 
         /// The events of this machine; each carries its own struct.
         #[derive(Debug)]
         #[allow(dead_code, reason = "bare events carry nothing to be read")]
+        #[repr(u8)]
         pub(crate) enum Event { $($(#[doc = $edoc])* $event($event)),+ }
 
         $(impl From<$state> for State {
@@ -68,6 +76,10 @@ macro_rules! machine {
             fn from(e: $event) -> Event { Event::$event(e) }
         })+
         $($(impl crate::machine::Edge<$on, $to> for $from {})+)+
+        $(impl crate::machine::Decided<$on> for $from {})+
+        $(impl<S> crate::machine::Decided<$any> for S {})*
+        $($(impl crate::machine::Decided<$ig_ev> for $ig {})+)*
+        $($(impl crate::machine::Decided<$nv_ev> for $nv {})+)*
         const _: () = { fn starts(s: State) { match s { $(State::$start(_) => {})+ _ => {} } } let _ = starts; };
 
         /// What state `Self` does with event `E`. Every row of the table needs one.

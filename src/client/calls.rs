@@ -133,7 +133,7 @@ impl Engine {
                 .posts
                 .push_back(Post::Connection(key, connection::Claimed { job }.into()));
         }
-        self.run(now, &[]);
+        self.run(now);
         Ok(id)
     }
 
@@ -164,7 +164,7 @@ impl Engine {
             }
             .into(),
         ));
-        self.run(now, &[]);
+        self.run(now);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl Engine {
         if let Some(slot) = self.exchanges.get_mut(id) {
             slot.facts.waiting = None;
         }
-        self.run(now, &[]);
+        self.run(now);
         self.forget(id);
     }
 
@@ -309,7 +309,7 @@ impl Engine {
         }
         let head = head.unwrap_or_else(|| emptied(self.out.head(), Head::clear));
         let trailers = trailers.unwrap_or_else(|| emptied(self.out.section(), Section::clear));
-        self.run(now, &[]);
+        self.run(now);
         self.forget(id);
         Some(Finished {
             head,
@@ -420,7 +420,7 @@ impl Engine {
             }
             None => self.dial(id, now),
         }
-        self.run(now, &[]);
+        self.run(now);
     }
 
     /// Makes a fresh connection for an exchange that is `Queued`.

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::connection::{self, Cause, State};
+use super::connection::{self, Cause, Data, State};
 use super::deadlines::{Due, Who};
 use super::error::Aborted;
 use super::event::{Effect, Event, Interest};
@@ -56,7 +56,7 @@ impl Engine {
             Event::RecvFailed(e) => connection::RecvFailed(e).into(),
         };
         self.step_connection(key, event, now);
-        self.run(now, &[]);
+        self.run(now);
     }
 
     fn resolved(&mut self, key: Key, list: &[core::net::IpAddr], now: Instant) {
@@ -83,7 +83,7 @@ impl Engine {
                 .posts
                 .push_back(Post::Exchange(owner, exchange::Resolved { rest }.into()));
         }
-        self.run(now, &[]);
+        self.run(now);
     }
 
     /// What the connection wants of its socket.
@@ -126,7 +126,7 @@ impl Engine {
         slot.state.progress(n.min(left), now);
         if n >= left && left > 0 {
             self.step_connection(key, connection::Sent.into(), now);
-            self.run(now, &[]);
+            self.run(now);
         }
     }
 
@@ -197,8 +197,8 @@ impl Engine {
                 {
                     s.body.received_in_place(n);
                 }
-                self.step_connection(key, connection::Data::InPlace { n }.into(), now);
-                self.drain(now, &[]);
+                self.step_connection(key, connection::Data { start: 0, end: 0 }.into(), now);
+                self.gather(owner, &[], now);
                 // A body that is complete says so without another byte.
                 self.feed(key, &[], now);
             }
@@ -221,10 +221,32 @@ impl Engine {
             let (taken, event) = slot.state.parse(&input[at..], at, &mut self.out);
             at += taken;
             let Some(event) = event else { break };
+            let (piece, owner) = match event {
+                connection::Event::Data(Data { start, end }) => {
+                    (&input[start..end], slot.state.owner())
+                }
+                _ => (&[][..], None),
+            };
             self.step_connection(key, event, now);
-            self.drain(now, input);
+            match owner {
+                Some(owner) => self.gather(owner, piece, now),
+                None => self.drain(now),
+            }
         }
-        self.run(now, input);
+        self.run(now);
+    }
+
+    /// Body bytes for an exchange, which may be what its caller waits for, or too much.
+    fn gather(&mut self, owner: Id, piece: &[u8], now: Instant) {
+        let Some(slot) = self.exchanges.get_mut(owner) else {
+            return;
+        };
+        if slot.facts.gather(piece) {
+            self.out.wake(slot);
+        } else {
+            self.step_exchange(owner, exchange::Overflown.into(), now);
+            self.drain(now);
+        }
     }
 
     /// The next order.
@@ -294,29 +316,29 @@ impl Engine {
                 self.step_connection(key, connection::Expired(due).into(), now)
             }
             (Who::Exchange(id), Due::NextAddress) => {
-                self.step_exchange(id, exchange::Waited.into(), now, &[])
+                self.step_exchange(id, exchange::Waited.into(), now)
             }
             (Who::Exchange(id), Due::Budget(why)) => {
-                self.step_exchange(id, exchange::Expired(why).into(), now, &[]);
+                self.step_exchange(id, exchange::Expired(why).into(), now);
             }
             // Only connections idle.
             (Who::Exchange(_), Due::Idle) => {}
         }
-        self.run(now, &[]);
+        self.run(now);
     }
 
     /// The worker closes this connection now, whatever it does.
     pub fn shut(&mut self, key: Key, now: Instant) {
         self.step_connection(key, connection::Aborted(Aborted::Shutdown).into(), now);
-        self.run(now, &[]);
+        self.run(now);
     }
 
     /// Ends everything: the worker is leaving.
     pub fn shutdown(&mut self, now: Instant) {
         let exchanges: Vec<Id> = self.exchanges.keys().collect();
         for id in exchanges {
-            self.step_exchange(id, exchange::Aborted(Aborted::Shutdown).into(), now, &[]);
-            self.run(now, &[]);
+            self.step_exchange(id, exchange::Aborted(Aborted::Shutdown).into(), now);
+            self.run(now);
         }
         let connections: Vec<Key> = self.connections.keys().collect();
         for key in connections {
@@ -347,8 +369,8 @@ impl Engine {
             })
             .collect();
         for id in orphans {
-            self.step_exchange(id, exchange::Aborted(Aborted::Panicked).into(), now, &[]);
+            self.step_exchange(id, exchange::Aborted(Aborted::Panicked).into(), now);
         }
-        self.run(now, &[]);
+        self.run(now);
     }
 }

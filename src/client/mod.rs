@@ -177,7 +177,7 @@ pub struct Engine {
     spare_facts: Vec<Box<exchange::Facts>>,
     running: usize,
     /// Slots whose deadline may have moved since it was last looked at.
-    touched: Vec<deadlines::Who>,
+    touched: (Option<Key>, Option<Id>),
     serials: (u32, u32),
 }
 
@@ -197,7 +197,7 @@ impl Engine {
             scratch: Vec::new(),
             spare_facts: Vec::new(),
             running: 0,
-            touched: Vec::new(),
+            touched: (None, None),
             serials: (0, 0),
         }
     }

@@ -57,6 +57,17 @@ impl Out {
         }
     }
 
+    /// Tells the driver when what the exchange's caller waits for has come.
+    #[inline]
+    pub(crate) fn wake(&mut self, slot: &mut exchange::Slot) {
+        if let Some((until, _)) = slot.facts.waiting
+            && slot.state.satisfies(until, &slot.facts)
+        {
+            slot.facts.waiting = None;
+            self.effects.push_back(Effect::Wake { id: slot.id });
+        }
+    }
+
     /// A parser at the start of a message.
     pub(crate) fn parser(&mut self) -> Box<Parser> {
         match self.parsers.pop() {

@@ -16,19 +16,22 @@ use crate::trace::Subject;
 impl Engine {
     /// Carries out what handlers have posted, until nothing is left, and looks at the deadlines of
     /// the slots that were touched.
-    pub(super) fn run(&mut self, now: Instant, input: &[u8]) {
-        self.drain(now, input);
-        while let Some(who) = self.touched.pop() {
-            self.arm(who);
+    pub(super) fn run(&mut self, now: Instant) {
+        self.drain(now);
+        if let Some(key) = self.touched.0.take() {
+            self.arm(Who::Connection(key));
+        }
+        if let Some(id) = self.touched.1.take() {
+            self.arm(Who::Exchange(id));
         }
     }
 
     /// Carries out what handlers have posted, until nothing is left.
-    pub(super) fn drain(&mut self, now: Instant, input: &[u8]) {
+    pub(super) fn drain(&mut self, now: Instant) {
         while let Some(post) = self.out.posts.pop_front() {
             match post {
                 Post::Connection(key, event) => self.step_connection(key, event, now),
-                Post::Exchange(id, event) => self.step_exchange(id, event, now, input),
+                Post::Exchange(id, event) => self.step_exchange(id, event, now),
                 Post::Open { owner, address } => self.open(owner, address, now),
                 Post::Redial { owner } => {
                     self.counters.retried += 1;
@@ -38,10 +41,22 @@ impl Engine {
         }
     }
 
-    /// The slot's deadline may have moved.
-    fn touch(&mut self, who: Who) {
-        if !self.touched.contains(&who) {
-            self.touched.push(who);
+    /// The connection's deadline may have moved. Nearly always one is touched many times in a row.
+    #[inline]
+    fn touch_connection(&mut self, key: Key) {
+        if let Some(other) = self.touched.0.replace(key)
+            && other != key
+        {
+            self.arm(Who::Connection(other));
+        }
+    }
+
+    #[inline]
+    fn touch_exchange(&mut self, id: Id) {
+        if let Some(other) = self.touched.1.replace(id)
+            && other != id
+        {
+            self.arm(Who::Exchange(other));
         }
     }
 
@@ -73,7 +88,8 @@ impl Engine {
         let (to, to_name) = (next.index(), next.name());
         let closed = matches!(next, State::Closed(_));
         let pooled = matches!(next, State::Pooled(_));
-        slot.state = next;
+        // The placeholder owns nothing, so nothing is lost by not dropping it.
+        core::mem::forget(core::mem::replace(&mut slot.state, next));
         let (shelf, serial) = (slot.link.shelf, slot.link.serial);
         let subject = Subject { kind: 'c', serial };
         if impossible {
@@ -90,7 +106,7 @@ impl Engine {
         }
         match closed {
             true => self.bury(key),
-            false => self.touch(Who::Connection(key)),
+            false => self.touch_connection(key),
         }
     }
 
@@ -116,13 +132,7 @@ impl Engine {
     }
 
     /// Runs one row of the exchange table.
-    pub(super) fn step_exchange(
-        &mut self,
-        id: Id,
-        event: exchange::Event,
-        now: Instant,
-        input: &[u8],
-    ) {
+    pub(super) fn step_exchange(&mut self, id: Id, event: exchange::Event, now: Instant) {
         let Some(slot) = self.exchanges.get_mut(id) else {
             self.counters.stale += 1;
             return;
@@ -141,18 +151,20 @@ impl Engine {
             request: slot.request,
             facts: &mut slot.facts,
             out: &mut self.out,
-            input,
             impossible: false,
         };
         let next = state.step(event, &mut cx);
         let impossible = cx.impossible;
         let (to, to_name, is_done) = (next.index(), next.name(), next.is_done());
-        let due = next.deadline(&slot.facts).is_some();
+        // A dialling exchange plans the next address anew with each step.
+        let due = (from != to || matches!(next, exchange::State::Dialing(_)))
+            && next.deadline(&slot.facts).is_some();
         slot.state = next;
         let subject = Subject {
             kind: 'e',
             serial: slot.facts.serial,
         };
+        self.out.wake(slot);
         if impossible {
             return self.impossible_exchange(id, subject, from_name, on, now);
         }
@@ -168,22 +180,8 @@ impl Engine {
         if self.trace.is_on() {
             self.trace_result(id, subject, on, was_done, now);
         }
-        self.wake(id);
         if due {
-            self.touch(Who::Exchange(id));
-        }
-    }
-
-    /// Tells the driver when what its caller waits for has come.
-    fn wake(&mut self, id: Id) {
-        let Some(slot) = self.exchanges.get_mut(id) else {
-            return;
-        };
-        if let Some((until, _)) = slot.facts.waiting
-            && slot.state.satisfies(until, &slot.facts)
-        {
-            slot.facts.waiting = None;
-            self.out.effects.push_back(Effect::Wake { id });
+            self.touch_exchange(id);
         }
     }
 
@@ -241,7 +239,7 @@ impl Engine {
         if self.trace.is_on() {
             self.trace_orders(mark, Subject { kind: 'c', serial }, now);
         }
-        self.touch(Who::Connection(key));
+        self.touch_connection(key);
     }
 
     pub(super) fn owner_of(&self, state: &State) -> Option<&Facts> {
@@ -320,7 +318,7 @@ impl Engine {
         now: Instant,
     ) {
         self.complain(who, state, event);
-        self.step_exchange(id, exchange::Aborted(Aborted::Panicked).into(), now, &[]);
+        self.step_exchange(id, exchange::Aborted(Aborted::Panicked).into(), now);
     }
 
     fn complain(&mut self, who: Subject, state: &'static str, event: &'static str) {

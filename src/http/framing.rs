@@ -156,6 +156,10 @@ fn read(head: &Head) -> Result<Fields, Fault> {
         // The lengths tell the three apart, so most fields cost one comparison of integers.
         match name.len() {
             10 if is(name, b"Connection") => {
+                if value == b"keep-alive" {
+                    found.keep_alive = true;
+                    continue;
+                }
                 for option in list(value) {
                     found.close |= option.eq_ignore_ascii_case(b"close");
                     found.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");

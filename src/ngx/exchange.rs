@@ -80,7 +80,7 @@ impl State {
             .engine
             .connect(&target(call)?, timeouts, now())
             .map_err(text)?;
-        self.issue(r, id, Started::Connect)?;
+        self.assign(r, id, Started::Connect)?;
         Ok(id)
     }
 
@@ -108,7 +108,7 @@ impl State {
         reply.id = 0.0;
         self.owners.withdraw(held);
         let started = Started::Request { whole };
-        self.issue(r, id, started)?;
+        self.assign(r, id, started)?;
         Ok((id, started))
     }
 
@@ -119,7 +119,7 @@ impl State {
             .map_or(Started::Nothing, |t| t.started)
     }
 
-    fn issue(&mut self, r: Caller, id: Id, started: Started) -> Result<(), Failure> {
+    fn assign(&mut self, r: Caller, id: Id, started: Started) -> Result<(), Failure> {
         // SAFETY: live, and still running Lua code.
         let owner = r
             .owner()
@@ -128,7 +128,7 @@ impl State {
             self.engine.abort(id, now());
             return Err("no memory");
         };
-        self.owners.issue(owner, id, started);
+        self.owners.assign(owner, id, started);
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl State {
         reply: &mut Reply,
     ) -> Result<c_int, Failure> {
         if self.owners.ticket(id).is_none() {
-            self.issue(r, id, started)?;
+            self.assign(r, id, started)?;
         }
         // SAFETY: live, and running the Lua code that called us.
         let (waiter, sema) = match unsafe { self.waits.begin(r.0.as_ptr(), Some(on_kill)) } {

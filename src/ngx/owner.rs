@@ -1,4 +1,4 @@
-//! Whose an exchange is. An owner is a request, named by a generational key that is issued with
+//! Whose an exchange is. An owner is a request, named by a generational key that comes with
 //! the request's one cleanup: an address would not do, nginx uses them again.
 //!
 //! Every exchange has a [`Ticket`] with what the driver knows about it, and the tickets of one
@@ -172,7 +172,7 @@ impl Owners {
     }
 
     /// Gives a new exchange its ticket.
-    pub(crate) fn issue(&mut self, key: OwnerKey, id: Id, started: Started) {
+    pub(crate) fn assign(&mut self, key: OwnerKey, id: Id, started: Started) {
         let Some(owner) = self.owner(key) else { return };
         let next = core::mem::replace(&mut owner.first, id.index() as u32);
         if let Some(Some(ticket)) = self.tickets.get_mut(next as usize) {

@@ -54,11 +54,11 @@ pub(crate) struct Head {
     pub(crate) verdict: Verdict,
 }
 
-/// Body bytes: a range of the input, or already in the body's buffer.
+/// Body bytes came: a range of the input, empty when they are in the body's buffer already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Data {
-    Input { start: usize, end: usize },
-    InPlace { n: usize },
+pub(crate) struct Data {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 #[derive(Debug)]

@@ -38,7 +38,7 @@ impl ReadingBody {
             Ok((taken, Stop::Body { start, end })) => (
                 taken,
                 Some(
-                    Data::Input {
+                    Data {
                         start: offset + start,
                         end: offset + end,
                     }

@@ -34,8 +34,7 @@ impl On<SendFailed> for ReadingBody {
 }
 
 impl On<Data> for ReadingBody {
-    fn on(self, event: Data, cx: &mut Cx<'_>) -> Step<Self, Data> {
-        cx.post(self.job.owner, exchange::Data(event));
+    fn on(self, _: Data, cx: &mut Cx<'_>) -> Step<Self, Data> {
         Step::to(ReadingBody {
             since: cx.now,
             ..self

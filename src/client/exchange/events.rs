@@ -41,7 +41,7 @@ pub(crate) struct Head {
 }
 
 #[derive(Debug)]
-pub(crate) struct Data(pub(crate) connection::Data);
+pub(crate) struct Overflown;
 
 #[derive(Debug)]
 pub(crate) struct End {

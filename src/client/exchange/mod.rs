@@ -94,8 +94,6 @@ pub(crate) struct Cx<'a> {
     pub(crate) request: bool,
     pub(crate) facts: &'a mut Facts,
     pub(crate) out: &'a mut Out,
-    /// The read that body bytes are ranges of.
-    pub(crate) input: &'a [u8],
     /// The event cannot be in this state.
     pub(crate) impossible: bool,
 }

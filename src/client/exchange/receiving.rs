@@ -1,7 +1,7 @@
 use super::*;
 
-/// The response is awaited or arriving. The body is gathered here, whole or in a window that the
-/// caller empties. Ended by the end of the message or of the connection.
+/// The response is awaited or arriving. The body is gathered meanwhile (see [`Facts::gather`]),
+/// whole or in a window that the caller empties. Ended by the end of the message or of the connection.
 #[derive(Debug)]
 pub(crate) struct Receiving;
 
@@ -18,23 +18,15 @@ impl On<Head> for Receiving {
     }
 }
 
-impl On<Data> for Receiving {
-    fn on(self, event: Data, cx: &mut Cx<'_>) -> Step<Self, Data> {
-        if let connection::Data::Input { start, end } = event.0 {
-            cx.facts
-                .body
-                .append(cx.input.get(start..end).unwrap_or_default());
-        }
-        if cx.facts.gathers() && cx.facts.unread().len() as u64 > cx.facts.whole_max {
-            cx.drop_connections(error::Aborted::Caller);
-            let kind = Kind::Limit(Limit::Whole);
-            return Step::to(Done::failed(Error {
-                kind,
-                state: "Receiving",
-                retry: false,
-            }));
-        }
-        Step::to(self)
+impl On<Overflown> for Receiving {
+    fn on(self, _: Overflown, cx: &mut Cx<'_>) -> Step<Self, Overflown> {
+        cx.drop_connections(error::Aborted::Caller);
+        let kind = Kind::Limit(Limit::Whole);
+        Step::to(Done::failed(Error {
+            kind,
+            state: "Receiving",
+            retry: false,
+        }))
     }
 }
 
@@ -61,6 +53,13 @@ impl On<Broken> for Receiving {
 }
 
 impl Facts {
+    /// Takes body bytes in: those of `piece`, or those that lie in its buffer already. `false` when
+    /// a body that is gathered whole has become too large. Bytes are no events: what they complete is.
+    pub(crate) fn gather(&mut self, piece: &[u8]) -> bool {
+        self.body.append(piece);
+        !self.gathers() || self.unread().len() as u64 <= self.whole_max
+    }
+
     pub(super) fn answered(&mut self, event: Head) {
         self.has_body = !matches!(event.framing, Framing::None | Framing::Length(0));
         self.head = Some(event.head);

@@ -36,8 +36,8 @@ machine! {
         Uploaded,
         /// The final head came.
         Head,
-        /// Body bytes came.
-        Data,
+        /// The body that was gathered is larger than it may be.
+        Overflown,
         /// The response is complete.
         End,
         /// The connection ended before the response did.
@@ -60,7 +60,7 @@ machine! {
         Sending   + Broken        => Queued | Done;
         Receiving + Uploaded      => Receiving;
         Receiving + Head          => Receiving;
-        Receiving + Data          => Receiving | Done;
+        Receiving + Overflown     => Done;
         Receiving + End           => Done;
         Receiving + Broken        => Queued | Done;
     }
@@ -69,12 +69,12 @@ machine! {
         Aborted => Done;
     }
     ignore {
-        Done: Resolved | Won | AttemptFailed | Uploaded | Data | End | Broken;
+        Done: Resolved | Won | AttemptFailed | Uploaded | Overflown | End | Broken;
     }
     never {
-        Queued:    Resolved | Won | AttemptFailed | Waited | Uploaded | Head | Data | End | Broken;
-        Dialing:   Dial | Uploaded | Head | Data | End | Broken;
-        Sending:   Dial | Resolved | Won | Bound | AttemptFailed | Waited | Data | End;
+        Queued:    Resolved | Won | AttemptFailed | Waited | Uploaded | Head | Overflown | End | Broken;
+        Dialing:   Dial | Uploaded | Head | Overflown | End | Broken;
+        Sending:   Dial | Resolved | Won | Bound | AttemptFailed | Waited | Overflown | End;
         Receiving: Dial | Resolved | Won | Bound | AttemptFailed | Waited;
         Done:      Dial | Bound | Waited | Head;
     }
