@@ -318,7 +318,7 @@ nilproxies are not supported yet
             local client = require "resty.ngx_http_ffi_client"
             local function parts(uri, ...)
                 local all, err = client.parse_uri(nil, uri, ...)
-                ngx.say(all and table.concat(all, " | ") or err)
+                ngx.say(all and table.concat(all, " | ") .. ";" or err)
             end
             parts("http://a.test")
             parts("http://a.test?x=1")
@@ -334,15 +334,15 @@ nilproxies are not supported yet
         }
     }
 --- response_body
-http | a.test | 80 | /
-http | a.test | 80 | /?x=1
-http | A.test | 8080 | /p/q?x=1
-http | A.test | 8080 | /p/q?x=1
-http | A.test | 8080 | /p/q | x=1
-https | a.test | 443 | / | 
-https | a.test | 443 | /p
-http | [::1] | 81 | /p
-http | a.test | 80 | /p
+http | a.test | 80 | /;
+http | a.test | 80 | /?x=1;
+http | A.test | 8080 | /p/q?x=1;
+http | A.test | 8080 | /p/q?x=1;
+http | A.test | 8080 | /p/q | x=1;
+https | a.test | 443 | / | ;
+https | a.test | 443 | /p;
+http | [::1] | 81 | /p;
+http | a.test | 80 | /p;
 bad uri: no scheme
 /p
 
