@@ -1,53 +1,51 @@
 //! The engine over blocking `std::net`: `cargo run --example get -- http://127.0.0.1:8080/path`.
 //! A driver for many connections differs in one thing: it waits in a poller, not in `read`.
-use std::io::{Error, ErrorKind, Read, Write, stdout};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
-use std::time;
 
-use ngx_http_ffi_client as http;
-use ngx_http_ffi_client::{Effect, Engine, Event, Finished, Instant, Key, SocketError};
+use ngx_http_ffi_client::*;
 
-pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let response = get(&std::env::args().nth(1).ok_or("usage: get URL")?)?;
     println!("{}", response.head.status);
-    Ok(stdout().write_all(&response.body)?)
+    Ok(io::stdout().write_all(&response.body)?)
 }
 
-pub fn get(url: &str) -> Result<Finished, Box<dyn std::error::Error>> {
+pub(crate) fn get(url: &str) -> Result<Finished, Box<dyn std::error::Error>> {
     let url = url.strip_prefix("http://").ok_or("not an http URL")?;
     let (authority, path) = url.split_at(url.find('/').unwrap_or(url.len()));
     let named = authority.rsplit_once(':').filter(|p| !p.1.ends_with(']'));
     let (host, port) = named.unwrap_or((authority, "80"));
-    let target = http::Target {
-        scheme: http::Scheme::Http,
+    let target = Target {
+        scheme: Scheme::Http,
         host: host.as_bytes(),
         port: port.parse()?,
         proxy: None,
         pool: None,
         pool_size: None,
     };
-    let request = http::Request {
+    let request = Request {
         method: b"GET",
         path: path.as_bytes(),
         query: b"",
         fields: std::iter::empty(),
         body: None,
     };
-    let timeouts = http::Timeouts {
-        read: http::Duration(10_000),
+    let timeouts = Timeouts {
+        read: Duration(10_000),
         ..Default::default()
     };
-    let start = time::Instant::now();
+    let start = std::time::Instant::now();
     let now = || Instant(start.elapsed().as_millis() as u64);
-    let (mut engine, mut socket) = (Engine::new(http::Config::default()), None);
-    let id = engine.fetch(&target, &request, timeouts, http::Collect::Whole, None, now())?;
+    let (mut engine, mut socket) = (Engine::new(Config::default()), None);
+    let id = engine.fetch(&target, &request, timeouts, Collect::Whole, None, now())?;
     loop {
         while let Some(order) = engine.poll() {
             obey(&mut engine, &mut socket, order, now());
         }
         match (engine.status(id), &mut socket) {
-            (http::Status::Failed(error), _) => return Err(error.into()),
-            (http::Status::Running, Some((key, open))) => transfer(&mut engine, *key, open, now),
+            (Status::Failed(error), _) => return Err(error.into()),
+            (Status::Running, Some((key, open))) => transfer(&mut engine, *key, open, now),
             _ => return engine.take(id, now()).ok_or("nothing to wait for".into()),
         }
     }
@@ -66,7 +64,7 @@ fn obey(engine: &mut Engine, socket: &mut Option<(Key, TcpStream)>, order: Effec
             Ok(open) => (socket.insert((key, open)).0, Event::Connected),
             Err(e) => (key, Event::ConnectFailed(reason(e))),
         },
-        Effect::Handshake { key } => (key, Event::HandshakeFailed(http::TlsError::NotBuilt)),
+        Effect::Handshake { key } => (key, Event::HandshakeFailed(TlsError::NotBuilt)),
         Effect::Close { key } => return drop(socket.take_if(|open| open.0 == key)),
         Effect::Drive { .. } | Effect::Wake { .. } => return, // The loop asks anyway.
     };
@@ -81,11 +79,9 @@ fn transfer(engine: &mut Engine, key: Key, socket: &mut TcpStream, now: impl Fn(
             Err(e) => engine.handle(key, Event::SendFailed(reason(e)), now()),
         };
     }
-    let wait = |at: Instant| time::Duration::from_millis(at.since(now()).max(1));
+    let wait = |at: Instant| std::time::Duration::from_millis(at.since(now()).max(1));
     let timeout = socket.set_read_timeout(engine.deadline().map(wait));
-    let Some(mut room) = engine.input(key) else {
-        return;
-    };
+    let mut room = engine.input(key).expect("a GET wants its response");
     let read = timeout.and_then(|()| socket.read(room.spare()));
     engine.received(key, room, *read.as_ref().unwrap_or(&0), now());
     match read {
@@ -96,7 +92,7 @@ fn transfer(engine: &mut Engine, key: Key, socket: &mut TcpStream, now: impl Fn(
     }
 }
 
-fn reason(e: Error) -> SocketError {
+fn reason(e: io::Error) -> SocketError {
     match e.kind() {
         ErrorKind::ConnectionRefused => SocketError::Refused,
         ErrorKind::ConnectionReset => SocketError::Reset,
