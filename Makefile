@@ -59,6 +59,7 @@ snapshots: ready-module ## Rewrites the traces in snapshots/.
 
 bench: ready-bench module ## Measures the module against other ways to make a request.
 	@. build/env.sh; benchmark/run
+	@benchmark/core/run
 
 clean: ## Removes everything that was built.
 	$(CARGO) clean

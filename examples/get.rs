@@ -1,9 +1,8 @@
 //! The engine over blocking `std::net`: `cargo run --example get -- http://127.0.0.1:8080/path`.
 //! A driver for many connections differs in one thing: it waits in a poller, not in `read`.
+use ngx_http_ffi_client::*;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
-
-use ngx_http_ffi_client::*;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let response = get(&std::env::args().nth(1).ok_or("usage: get URL")?)?;
@@ -95,7 +94,6 @@ fn transfer(engine: &mut Engine, key: Key, socket: &mut TcpStream, now: impl Fn(
 fn reason(e: io::Error) -> SocketError {
     match e.kind() {
         ErrorKind::ConnectionRefused => SocketError::Refused,
-        ErrorKind::ConnectionReset => SocketError::Reset,
         _ => SocketError::Other,
     }
 }
