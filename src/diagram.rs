@@ -154,13 +154,11 @@ fn matrix_page(machines: &[(&str, Description)]) -> String {
 fn cell(table: &Description, state: &str, event: &str) -> String {
     let moves: Vec<&str> = targets(table, state, event).collect();
     let always = always(table).find(|(on, _)| *on == event);
-    let is_in =
-        |pairs: &[(&'static str, &'static str)]| pairs.iter().any(|pair| *pair == (state, event));
     match always {
         _ if !moves.is_empty() => moves.join(", "),
         Some((_, to)) => String::from(to),
-        None if is_in(table.ignored) => "ignored".into(),
-        None if is_in(table.never) => "·".into(),
+        None if table.ignored.contains(&(state, event)) => "ignored".into(),
+        None if table.never.contains(&(state, event)) => "·".into(),
         // The macro's match is exhaustive, so this would be a mistake of this file.
         None => "undecided".into(),
     }

@@ -98,10 +98,10 @@
 //! The crate is `no_std` and needs `alloc`; so it is the compiler that proves that the engine knows
 //! no clock, socket or thread.
 //!
-//! | Feature | Default | What it adds |
-//! |---------|---------|--------------|
-//! | `std`   | yes     | Nothing yet that callers see; for drivers and what needs an operating system. |
-//! | `sim`   | no      | The module `sim`: a deterministic world to test the engine in. |
+//! | Feature | Default | What it adds                                                            |
+//! |---------|---------|-------------------------------------------------------------------------|
+//! | `std`   | yes     | Links `std`. Nothing in the core needs it; what comes beside it may.    |
+//! | `sim`   | no      | The module `sim`: a deterministic world to test the engine in.          |
 //!
 //! # Stability
 //!
@@ -138,6 +138,8 @@ pub use client::{
 };
 pub use diagram::pages;
 pub use machine::{Description, Move};
+pub use time::{Duration, Instant};
+
 /// The two transition tables as text: what `states/` is made of.
 pub fn tables() -> [(&'static str, Description); 2] {
     [
@@ -145,5 +147,3 @@ pub fn tables() -> [(&'static str, Description); 2] {
         ("exchange", client::exchange::table::State::DESCRIPTION),
     ]
 }
-
-pub use time::{Duration, Instant};
