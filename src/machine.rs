@@ -82,6 +82,16 @@ macro_rules! machine {
         $($(impl crate::machine::Decided<$nv_ev> for $nv {})+)*
         const _: () = { fn starts(s: State) { match s { $(State::$start(_) => {})+ _ => {} } } let _ = starts; };
 
+        /// Which state, without what it carries.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(crate) enum StateTag { $($state),+ }
+
+        /// Which event, without what it carries.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(crate) enum EventTag { $($event),+ }
+
         /// What state `Self` does with event `E`. Every row of the table needs one.
         #[diagnostic::on_unimplemented(
             message = "the table says `{Self}` handles `{E}`, but there is no handler",
@@ -123,39 +133,63 @@ macro_rules! machine {
                 never: &[$($((stringify!($nv), stringify!($nv_ev)),)+)*],
             };
 
-            /// The name of the state, as in the table.
+            /// Which state it is.
             #[inline]
-            pub(crate) fn name(&self) -> &'static str {
-                match self { $(State::$state(_) => stringify!($state)),+ }
+            pub(crate) fn tag(&self) -> StateTag {
+                match self { $(State::$state(_) => StateTag::$state),+ }
             }
 
-            /// The state's place in [`Self::DESCRIPTION`]'s list.
-            #[inline]
-            pub(crate) fn index(&self) -> u8 {
-                #[repr(u8)]
-                enum Index { $($state),+ }
-                match self { $(State::$state(_) => Index::$state as u8),+ }
-            }
-
-            /// Runs the row for (`self`, `event`). A `never` pair leaves the state as it is and
-            /// says so in the context.
+            /// Runs the row for this state and `event`. While a handler runs, and for good when it does
+            /// not come back, `meanwhile` stands in for the state. A `never` pair leaves the
+            /// state as it is and says so in the context.
+            ///
+            /// Dispatch looks at the tags only: the payloads are taken where a row wants them, and the
+            /// compiler turns that into moves of those fields that differ.
             #[deny(unreachable_patterns)]
-            #[inline]
-            pub(crate) fn step(self, event: Event, cx: &mut $cx<'_>) -> State {
-                match (self, event) {
-                    $((State::$from(s), Event::$on(e)) => On::<$on>::on(s, e, cx).0,)+
-                    $((s, Event::$any(e)) => <$any_to>::into(Always::<$any>::always(s, e, cx)),)*
-                    $($((s @ State::$ig(_), Event::$ig_ev(_)) => s,)+)*
-                    $($((s @ State::$nv(_), Event::$nv_ev(_)) => { cx.impossible = true; s })+)*
+            #[inline(never)]
+            pub(crate) fn step(&mut self, event: Event, meanwhile: State, cx: &mut $cx<'_>) {
+                match (self.tag(), event.tag()) {
+                    $((StateTag::$from, EventTag::$on) => {
+                        let Event::$on(e) = event else { unreachable!() };
+                        let State::$from(s) = core::mem::replace(self, meanwhile) else { unreachable!() };
+                        self.fill(On::<$on>::on(s, e, cx).0);
+                    })+
+                    $((_, EventTag::$any) => {
+                        let Event::$any(e) = event else { unreachable!() };
+                        let s = core::mem::replace(self, meanwhile);
+                        self.fill(Always::<$any>::always(s, e, cx).into());
+                    })*
+                    $($((StateTag::$ig, EventTag::$ig_ev) => {})+)*
+                    $($((StateTag::$nv, EventTag::$nv_ev) => cx.impossible = true,)+)*
                 }
+            }
+
+            /// Puts the next state where its stand-in is, which owns nothing that had to be dropped.
+            #[inline(always)]
+            fn fill(&mut self, next: State) {
+                core::mem::forget(core::mem::replace(self, next));
+            }
+        }
+
+        impl StateTag {
+            /// The name of the state, as in the table.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $(StateTag::$state => stringify!($state)),+ }
+            }
+        }
+
+        impl EventTag {
+            /// The name of the event, as in the table.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $(EventTag::$event => stringify!($event)),+ }
             }
         }
 
         impl Event {
-            /// The name of the event, as in the table.
+            /// Which event it is.
             #[inline]
-            pub(crate) fn name(&self) -> &'static str {
-                match self { $(Event::$event(_) => stringify!($event)),+ }
+            pub(crate) fn tag(&self) -> EventTag {
+                match self { $(Event::$event(_) => EventTag::$event),+ }
             }
         }
     };

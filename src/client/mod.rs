@@ -28,6 +28,7 @@ pub(crate) mod exchange;
 mod gathered;
 mod out;
 mod pool;
+mod results;
 mod run;
 mod target;
 #[cfg(test)]

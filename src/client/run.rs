@@ -2,11 +2,11 @@
 
 use core::net::SocketAddr;
 
-use super::connection::{self, Cause, Closed, Connecting, Link, Resolving, State};
+use super::connection::{self, Cause, Closed, Connecting, Link, Resolving, State, StateTag};
 use super::deadlines::{Due, Who};
 use super::error::{Aborted, Error, Kind, SocketError};
 use super::event::Effect;
-use super::exchange::{self, Done, Facts};
+use super::exchange::{self, Done, Facts, StateTag as Tag};
 use super::out::Post;
 use super::pool::Shelf;
 use super::{Engine, Id, Key};
@@ -67,15 +67,11 @@ impl Engine {
             return;
         };
         let mark = self.out.effects.len();
+        let (from, on) = (slot.state.tag(), event.tag());
         // While the handler runs the slot says that it did not come back.
-        let state = core::mem::replace(
-            &mut slot.state,
-            State::Closed(Closed {
-                cause: Cause::Panicked,
-            }),
-        );
-        let (from, from_name, on) = (state.index(), state.name(), event.name());
-        let was_pooled = matches!(state, State::Pooled(_));
+        let meanwhile = State::Closed(Closed {
+            cause: Cause::Panicked,
+        });
         let mut cx = connection::Cx {
             now,
             link: &mut slot.link,
@@ -83,30 +79,26 @@ impl Engine {
             why: None,
             impossible: false,
         };
-        let next = state.step(event, &mut cx);
+        slot.state.step(event, meanwhile, &mut cx);
         let (why, impossible) = (cx.why, cx.impossible);
-        let (to, to_name) = (next.index(), next.name());
-        let closed = matches!(next, State::Closed(_));
-        let pooled = matches!(next, State::Pooled(_));
-        // The placeholder owns nothing, so nothing is lost by not dropping it.
-        core::mem::forget(core::mem::replace(&mut slot.state, next));
+        let to = slot.state.tag();
         let (shelf, serial) = (slot.link.shelf, slot.link.serial);
         let subject = Subject { kind: 'c', serial };
         if impossible {
-            return self.impossible(key, subject, from_name, on, now);
+            return self.impossible(key, subject, from, on, now);
         }
         #[cfg(feature = "sim")]
-        crate::sim::coverage::walked("connection", from_name, on, to_name);
+        crate::sim::coverage::walked("connection", from.name(), on.name(), to.name());
         if from != to {
-            self.trace.moved(now, subject, from_name, to_name, why);
-            self.placed(key, shelf, was_pooled, pooled);
+            self.trace.moved(now, subject, from.name(), to.name(), why);
+            self.placed(key, shelf, from == StateTag::Pooled, to == StateTag::Pooled);
         }
         if self.trace.is_on() {
             self.trace_orders(mark, subject, now);
         }
-        match closed {
-            true => self.bury(key),
-            false => self.touch_connection(key),
+        match to {
+            StateTag::Closed => self.bury(key),
+            _ => self.touch_connection(key),
         }
     }
 
@@ -142,9 +134,7 @@ impl Engine {
             state: "Done",
             retry: false,
         };
-        let state = core::mem::replace(&mut slot.state, Done::failed(panicked).into());
-        let (from, from_name, on) = (state.index(), state.name(), event.name());
-        let was_done = state.is_done();
+        let (from, on) = (slot.state.tag(), event.tag());
         let mut cx = exchange::Cx {
             now,
             id,
@@ -153,29 +143,30 @@ impl Engine {
             out: &mut self.out,
             impossible: false,
         };
-        let next = state.step(event, &mut cx);
+        let meanwhile = Done::failed(panicked).into();
+        slot.state.step(event, meanwhile, &mut cx);
         let impossible = cx.impossible;
-        let (to, to_name, is_done) = (next.index(), next.name(), next.is_done());
+        let to = slot.state.tag();
+        let (was_done, is_done) = (from == Tag::Done, to == Tag::Done);
         // A dialling exchange plans the next address anew with each step.
-        let due = (from != to || matches!(next, exchange::State::Dialing(_)))
-            && next.deadline(&slot.facts).is_some();
-        slot.state = next;
+        let due =
+            (from != to || to == Tag::Dialing) && slot.state.deadline(&slot.facts).is_some();
         let subject = Subject {
             kind: 'e',
             serial: slot.facts.serial,
         };
         self.out.wake(slot);
         if impossible {
-            return self.impossible_exchange(id, subject, from_name, on, now);
+            return self.impossible_exchange(id, subject, from, on, now);
         }
         #[cfg(feature = "sim")]
-        crate::sim::coverage::walked("exchange", from_name, on, to_name);
+        crate::sim::coverage::walked("exchange", from.name(), on.name(), to.name());
         if !was_done && is_done {
             self.running -= 1;
         }
         if from != to {
             self.trace
-                .moved(now, subject, from_name, to_name, None::<&str>);
+                .moved(now, subject, from.name(), to.name(), None::<&str>);
         }
         if self.trace.is_on() {
             self.trace_result(id, subject, on, was_done, now);
@@ -301,11 +292,11 @@ impl Engine {
         &mut self,
         key: Key,
         who: Subject,
-        state: &'static str,
-        event: &'static str,
+        state: StateTag,
+        event: connection::EventTag,
         now: Instant,
     ) {
-        self.complain(who, state, event);
+        self.complain(who, state.name(), event.name());
         self.step_connection(key, connection::Aborted(Aborted::Panicked).into(), now);
     }
 
@@ -313,11 +304,11 @@ impl Engine {
         &mut self,
         id: Id,
         who: Subject,
-        state: &'static str,
-        event: &'static str,
+        state: exchange::StateTag,
+        event: exchange::EventTag,
         now: Instant,
     ) {
-        self.complain(who, state, event);
+        self.complain(who, state.name(), event.name());
         self.step_exchange(id, exchange::Aborted(Aborted::Panicked).into(), now);
     }
 
@@ -366,7 +357,7 @@ impl Engine {
         &mut self,
         id: Id,
         who: Subject,
-        on: &'static str,
+        on: exchange::EventTag,
         was_done: bool,
         now: Instant,
     ) {
@@ -376,7 +367,7 @@ impl Engine {
         let Some(slot) = exchanges.get(id) else {
             return;
         };
-        if on == "Head"
+        if on == exchange::EventTag::Head
             && let Some(head) = &slot.facts.head
         {
             let (status, minor, lines) = (head.status, head.minor, head.fields.len());

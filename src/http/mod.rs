@@ -8,6 +8,7 @@ pub(crate) mod fault;
 pub(crate) mod framing;
 pub(crate) mod head;
 pub(crate) mod limits;
+mod lines;
 pub(crate) mod parser;
 pub(crate) mod request;
 pub(crate) mod syntax;

@@ -5,6 +5,7 @@
 //! change the trace. The sockets are edge-triggered, as nginx's are: the world reads until nothing
 //! is left or wanted, and after that only when the engine says [`Effect::Drive`](crate::Effect).
 
+mod callers;
 pub mod coverage;
 mod peer;
 mod script;

@@ -6,11 +6,11 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use super::peer::{End, Peer};
-use super::script::{Ask, Command, Handshake, SEND_ERROR};
-use crate::client::{Finished, Target};
+use super::script::{Command, Handshake, SEND_ERROR};
+use crate::client::Finished;
 use crate::{
-    Collect, Config, Duration, Effect, Engine, Event, Id, Instant, Keepalive, Key, Limits, Proxy,
-    Request, ResolveError, SocketError, Status, Timeouts, TlsError, Until,
+    Config, Duration, Effect, Engine, Event, Id, Instant, Keepalive, Key, Limits, ResolveError,
+    SocketError, TlsError, Until,
 };
 
 /// How the bytes of `send` commands are cut into reads.
@@ -28,12 +28,12 @@ pub enum Cut {
 
 /// What a caller still wants of its exchange.
 #[derive(Debug)]
-struct Caller {
-    id: Id,
-    stream: bool,
+pub(super) struct Caller {
+    pub(super) id: Id,
+    pub(super) stream: bool,
     /// Bytes taken so far.
-    body: Vec<u8>,
-    told: bool,
+    pub(super) body: Vec<u8>,
+    pub(super) told: bool,
 }
 
 /// Small, so that a script can pass it.
@@ -42,16 +42,16 @@ const WHOLE: u64 = 150_000;
 /// See [`replay`](super::replay).
 #[derive(Debug)]
 pub struct World {
-    engine: Engine,
-    now: Instant,
+    pub(super) engine: Engine,
+    pub(super) now: Instant,
     cut: Cut,
     sends: usize,
     peers: BTreeMap<u32, (Key, Peer)>,
     numbers: BTreeMap<Key, u32>,
-    callers: Vec<Caller>,
+    pub(super) callers: Vec<Caller>,
     resolving: BTreeMap<u32, Key>,
-    lines: Vec<String>,
-    woken: Vec<Id>,
+    pub(super) lines: Vec<String>,
+    pub(super) woken: Vec<Id>,
 }
 
 impl World {
@@ -193,68 +193,6 @@ impl World {
         Ok(())
     }
 
-    fn fetch(&mut self, ask: &Ask) {
-        let body = ask.body.map(|n| std::vec![b'x'; n]);
-        let request = request(ask, body.as_deref());
-        let keepalive = ask.keepalive.map(|idle| Keepalive {
-            idle: Duration(idle),
-            pool_size: ask.size,
-        });
-        let collect = if ask.stream {
-            Collect::Stream
-        } else {
-            Collect::Whole
-        };
-        let result = self.engine.fetch(
-            &target(ask),
-            &request,
-            timeouts(ask),
-            collect,
-            keepalive,
-            self.now,
-        );
-        self.begun(result, ask.stream);
-    }
-
-    fn connect(&mut self, ask: &Ask) {
-        let result = self.engine.connect(&target(ask), timeouts(ask), self.now);
-        self.begun(result, false);
-    }
-
-    fn request(&mut self, number: u32, ask: &Ask) -> Result<(), String> {
-        let held = self.caller(number)?.id;
-        let body = ask.body.map(|n| std::vec![b'x'; n]);
-        let collect = if ask.stream {
-            Collect::Stream
-        } else {
-            Collect::Whole
-        };
-        self.engine.set_timeouts(held, timeouts(ask), self.now);
-        let result = self
-            .engine
-            .request(held, &request(ask, body.as_deref()), collect, self.now);
-        self.begun(result, ask.stream);
-        Ok(())
-    }
-
-    fn begun(&mut self, result: Result<Id, crate::Error>, stream: bool) {
-        match result {
-            Ok(id) => {
-                self.callers.push(Caller {
-                    id,
-                    stream,
-                    body: Vec::new(),
-                    told: false,
-                });
-                let until = if stream { Until::Head } else { Until::Done };
-                if self.engine.wait(id, until, self.now) {
-                    self.woken.push(id);
-                }
-            }
-            Err(error) => self.note(&format!("refused: {error}")),
-        }
-    }
-
     fn pass(&mut self, ms: u32) {
         let end = Instant(self.now.0 + u64::from(ms));
         while let Some(due) = self.engine.deadline().filter(|&due| due <= end) {
@@ -385,55 +323,7 @@ impl World {
         }
     }
 
-    /// A woken caller takes what there is.
-    fn woke(&mut self, id: Id) {
-        let Some(number) = self.callers.iter().position(|c| c.id == id) else {
-            return;
-        };
-        if self.callers[number].stream {
-            self.consume(number as u32, id, usize::MAX);
-        }
-        if self.engine.status(id) == Status::Running {
-            self.engine.wait(id, Until::Data, self.now);
-        } else {
-            self.tell(number);
-        }
-    }
-
-    fn consume(&mut self, number: u32, id: Id, n: usize) {
-        let body = self.engine.body(id);
-        let n = n.min(body.len());
-        if let Some(caller) = self.callers.get_mut(number as usize) {
-            caller.body.extend_from_slice(&body[..n]);
-        }
-        self.engine.consume(id, n, self.now);
-    }
-
-    /// What a caller sees at the end of its exchange.
-    fn tell(&mut self, number: usize) {
-        while let Some(line) = self.engine.poll_trace() {
-            self.lines.push(line);
-        }
-        let caller = &mut self.callers[number];
-        let id = caller.id;
-        if core::mem::replace(&mut caller.told, true) {
-            return;
-        }
-        let status = self.engine.head(id).map_or(0, |head| head.status);
-        let rest = self.engine.body(id);
-        let n = rest.len();
-        caller.body.extend_from_slice(rest);
-        let shown = shown(&caller.body);
-        self.engine.consume(id, n, self.now);
-        let reused = self.engine.reused(id);
-        let text = match self.engine.status(id) {
-            Status::Failed(error) => format!("e{number} sees {error:?} {status} {shown}"),
-            _ => format!("e{number} sees {status} {shown} reused={reused}"),
-        };
-        self.note(&text);
-    }
-
-    fn note(&mut self, text: &str) {
+    pub(super) fn note(&mut self, text: &str) {
         while let Some(line) = self.engine.poll_trace() {
             self.lines.push(line);
         }
@@ -451,7 +341,7 @@ impl World {
             .ok_or_else(|| format!("c{number} has no socket"))
     }
 
-    fn caller(&mut self, number: u32) -> Result<&mut Caller, String> {
+    pub(super) fn caller(&mut self, number: u32) -> Result<&mut Caller, String> {
         self.callers
             .get_mut(number as usize)
             .ok_or_else(|| format!("there is no e{number}"))
@@ -505,52 +395,4 @@ impl World {
         }
         Ok(lines)
     }
-}
-
-fn target(ask: &Ask) -> Target<'_> {
-    Target {
-        scheme: ask.scheme,
-        host: ask.host.as_bytes(),
-        port: ask.port,
-        proxy: ask.proxy.as_ref().map(|(host, port)| Proxy {
-            host: host.as_bytes(),
-            port: *port,
-        }),
-        pool: ask.pool.as_deref().map(str::as_bytes),
-        pool_size: ask.size,
-    }
-}
-
-fn timeouts(ask: &Ask) -> Timeouts {
-    let [connect, send, read, total] = ask.timeouts.map(Duration);
-    Timeouts {
-        connect,
-        send,
-        read,
-        total,
-    }
-}
-
-fn request<'a>(
-    ask: &'a Ask,
-    body: Option<&'a [u8]>,
-) -> Request<'a, core::iter::Empty<(&'a [u8], &'a [u8])>> {
-    Request {
-        method: ask.method.as_bytes(),
-        path: ask.path.as_bytes(),
-        query: b"",
-        fields: core::iter::empty(),
-        body,
-    }
-}
-
-/// A body as the trace shows it: the text when it is short, else its length and a checksum.
-fn shown(body: &[u8]) -> String {
-    if body.len() <= 64 {
-        return format!("{:?}", String::from_utf8_lossy(body));
-    }
-    let sum = body
-        .iter()
-        .fold(0_u32, |sum, &b| sum.rotate_left(5) ^ u32::from(b));
-    format!("[{} bytes, sum {sum:08x}]", body.len())
 }

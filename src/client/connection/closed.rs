@@ -70,7 +70,7 @@ impl Always<Aborted> for State {
 impl State {
     /// Ends any state, telling the owner what that means for its request.
     fn fail(self, kind: Kind, cx: &mut Cx<'_>) -> Closed {
-        let name = self.name();
+        let name = self.tag().name();
         let (job, seen, parser) = match self {
             State::Resolving(Resolving { job, .. })
             | State::Connecting(Connecting { job, .. })

@@ -41,7 +41,7 @@ pub(crate) use pooled::Pooled;
 pub(crate) use reading_body::ReadingBody;
 pub(crate) use reading_head::ReadingHead;
 pub(crate) use resolving::Resolving;
-pub(crate) use table::{Always, Event, On, State, Step};
+pub(crate) use table::{Always, Event, EventTag, On, State, StateTag, Step};
 pub(crate) use tunnelling::Tunnelling;
 pub(crate) use writing::Writing;
 

@@ -32,7 +32,7 @@ pub(crate) use events::*;
 pub(crate) use queued::Queued;
 pub(crate) use receiving::Receiving;
 pub(crate) use sending::Sending;
-pub(crate) use table::{Always, Event, On, State, Step};
+pub(crate) use table::{Always, Event, EventTag, On, State, StateTag, Step};
 
 /// So many unread bytes are held for a caller that pulls; then the peer has to wait.
 pub(crate) const WINDOW: usize = 64 << 10;
@@ -221,7 +221,7 @@ impl Always<Aborted> for State {
 
 impl State {
     fn give_up(self, kind: Kind, why: error::Aborted, cx: &mut Cx<'_>) -> Done {
-        let state = self.name();
+        let state = self.tag().name();
         cx.drop_connections(why);
         match self {
             // An outcome stands; only what it left behind goes.

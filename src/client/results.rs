@@ -1,0 +1,121 @@
+//! The caller's side: look at what came, take it.
+
+use alloc::boxed::Box;
+
+use super::connection::{self};
+use super::error::Aborted;
+use super::exchange::{self, State};
+use super::out::Post;
+use super::{Engine, Finished, Head, Id, NotReused, Section, Status};
+use crate::time::Instant;
+
+impl Engine {
+    /// What has become of an exchange.
+    pub fn status(&self, id: Id) -> Status {
+        match self.exchanges.get(id).map(|slot| &slot.state) {
+            None => Status::Gone,
+            Some(State::Done(done)) => done.result.map_or_else(Status::Failed, |()| Status::Ended),
+            Some(
+                State::Queued(_) | State::Dialing(_) | State::Sending(_) | State::Receiving(_),
+            ) => Status::Running,
+        }
+    }
+
+    /// The response head, once it has come.
+    pub fn head(&self, id: Id) -> Option<&Head> {
+        self.exchanges.get(id)?.facts.head.as_deref()
+    }
+
+    /// The trailer section, once the body has ended with one.
+    pub fn trailers(&self, id: Id) -> Option<&Section> {
+        self.exchanges.get(id)?.facts.trailers.as_deref()
+    }
+
+    /// Whether the response has a body that is not known to be empty.
+    pub fn has_body(&self, id: Id) -> bool {
+        self.exchanges
+            .get(id)
+            .is_some_and(|slot| slot.facts.has_body)
+    }
+
+    /// The body bytes that have come and were not taken.
+    pub fn body(&self, id: Id) -> &[u8] {
+        self.exchanges
+            .get(id)
+            .map_or(&[], |slot| slot.facts.unread())
+    }
+
+    /// Takes the first `n` bytes of [`Engine::body`], which makes room for more.
+    pub fn consume(&mut self, id: Id, n: usize, _now: Instant) {
+        let Some(slot) = self.exchanges.get_mut(id) else {
+            return;
+        };
+        let had_room = slot.facts.has_room();
+        slot.facts.body.consume(n);
+        if let Some(key) = slot.facts.connection
+            && !had_room
+            && slot.facts.has_room()
+        {
+            self.out
+                .effects
+                .push_back(super::event::Effect::Drive { key });
+        }
+    }
+
+    /// How many times the exchange's connection had been taken from the pool.
+    pub fn reused(&self, id: Id) -> u32 {
+        self.exchanges.get(id).map_or(0, |slot| slot.facts.reused)
+    }
+
+    /// Whether the held connection could go to the pool now, and why not.
+    ///
+    /// # Errors
+    /// The reason that [`Engine::release`] would give.
+    pub fn reusable(&self, id: Id) -> Result<(), NotReused> {
+        self.releasable(id).map(|_| ())
+    }
+
+    /// What is left of an exchange that is over; `None` while it runs. The name is free
+    /// afterwards, and a connection that was still held is closed.
+    pub fn take(&mut self, id: Id, now: Instant) -> Option<Finished> {
+        let slot = self
+            .exchanges
+            .get_mut(id)
+            .filter(|slot| slot.state.is_done())?;
+        let facts = &mut slot.facts;
+        let body = facts.body.take_unread();
+        let head = facts.head.take();
+        let trailers = facts.trailers.take();
+        if let Some(key) = facts.connection.take() {
+            self.out.posts.push_back(Post::Connection(
+                key,
+                connection::Aborted(Aborted::Caller).into(),
+            ));
+        }
+        let head = head.unwrap_or_else(|| emptied(self.out.head(), Head::clear));
+        let trailers = trailers.unwrap_or_else(|| emptied(self.out.section(), Section::clear));
+        self.run(now);
+        self.forget(id);
+        Some(Finished {
+            head,
+            body,
+            trailers,
+        })
+    }
+
+    /// Gives the buffers of [`Engine::take`] back.
+    pub fn recycle(&mut self, finished: Finished) {
+        self.out.recycle_head(finished.head);
+        self.out.recycle_section(finished.trailers);
+        if finished.body.capacity() <= exchange::KEPT
+            && let Some(spare) = self.spare_facts.last_mut()
+        {
+            spare.body.adopt(finished.body);
+        }
+    }
+}
+
+fn emptied<T>(mut spare: Box<T>, clear: fn(&mut T)) -> Box<T> {
+    clear(&mut spare);
+    spare
+}
