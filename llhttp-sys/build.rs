@@ -25,6 +25,7 @@ type Failure = Box<dyn Error>;
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=src/layout.c");
+    println!("cargo:rerun-if-changed=src/dispatch.c");
     println!("cargo:rerun-if-changed=Cargo.lock");
     println!("cargo:rerun-if-env-changed={SOURCE_DIR}");
     if env::var_os("DOCS_RS").is_some() {
@@ -73,13 +74,63 @@ fn compile(dir: &Path) -> Result<(), Failure> {
         println!("cargo:rerun-if-changed={}", file.display());
     }
     check_layout(slice::from_ref(&include), true)?;
-    cc::Build::new()
-        .files(&sources)
-        .include(&include)
+    let [api, http, machine] = sources;
+    let mut library = c(&include);
+    library.files([api, http]);
+    if can_choose() {
+        library
+            .objects(compile_twice(&include, &machine)?)
+            .file("src/dispatch.c");
+    } else {
+        library.file(machine);
+    }
+    library.try_compile("llhttp")?;
+    tell(&include)
+}
+
+/// A compiler set up for llhttp's own files.
+fn c(include: &Path) -> cc::Build {
+    let mut build = cc::Build::new();
+    build
+        .include(include)
         // The parser is generated code: its warnings tell a reader of our build log nothing.
         .warnings(false)
-        .try_compile("llhttp")?;
-    tell(&include)
+        // Nobody outside the program calls it, so the compiler may inline its many small functions, and
+        // another llhttp in the same process is never mistaken for this one.
+        .flag_if_supported("-fvisibility=hidden")
+        .force_frame_pointer(false);
+    build
+}
+
+/// Whether `src/dispatch.c` can be compiled: it asks an x86-64 processor in the words of GCC and clang.
+fn can_choose() -> bool {
+    let x86_64 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "x86_64");
+    x86_64 && !cc::Build::new().get_compiler().is_like_msvc()
+}
+
+/// Compiles the state machine without and with SSE 4.2. The functions that both files would define are
+/// renamed in a copy for the second; what they do to a parser is the same.
+fn compile_twice(include: &Path, machine: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut objects = c(include)
+        .file(machine)
+        .define("llhttp__internal_execute", "llhttp__plain_execute")
+        .try_compile_intermediates()?;
+    let mut text = fs::read_to_string(machine)?;
+    for name in ["_init", "_execute", "__c_"] {
+        text = text.replace(
+            &format!("llhttp__internal{name}"),
+            &format!("llhttp__sse42{name}"),
+        );
+    }
+    let copy = PathBuf::from(env::var_os("OUT_DIR").ok_or("not run by cargo")?).join("sse42.c");
+    fs::write(&copy, text)?;
+    objects.extend(
+        c(include)
+            .file(copy)
+            .flag("-msse4.2")
+            .try_compile_intermediates()?,
+    );
+    Ok(objects)
 }
 
 /// Links the system's library if pkg-config knows one whose header fits.

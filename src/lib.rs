@@ -133,8 +133,8 @@ pub use client::error::{
 };
 pub use client::event::{Effect, Event, Interest};
 pub use client::{
-    Buf, Collect, Config, Counters, Engine, Finished, Head, Id, Keepalive, Key, Limits, NotReused,
-    Proxy, Request, Scheme, Section, Status, Target, Timeouts, Until,
+    Buf, Collect, Config, Counters, Engine, FieldSpan, Finished, Head, Id, Keepalive, Key, Limits,
+    NotReused, Proxy, Request, Scheme, Section, Span, Status, Target, Timeouts, Until,
 };
 pub use diagram::pages;
 pub use machine::{Description, Move};

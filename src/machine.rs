@@ -22,6 +22,20 @@ pub(crate) trait Edge<E, To> {}
 #[allow(dead_code, reason = "that it can be implemented is the proof")]
 pub(crate) trait Decided<E> {}
 
+/// Where a state lies between events. A step takes it out and puts the next one back; a handler
+/// that does not come back leaves there what [`Place::take`] has left.
+pub(crate) trait Place<S> {
+    fn state(&self) -> &S;
+    fn take(&mut self) -> S;
+    fn put(&mut self, next: S);
+}
+
+/// What [`Place::state`] has shown is what [`Place::take`] takes.
+#[cold]
+pub(crate) fn stray<T>(_: T) -> ! {
+    unreachable!("another state or event than was looked at")
+}
+
 /// One legal move: state, event, next state. The state `*` stands for any.
 pub type Move = (&'static str, &'static str, &'static str);
 
@@ -40,6 +54,22 @@ pub struct Description {
     pub ignored: &'static [(&'static str, &'static str)],
     /// Facts that a correct driver cannot report in that state.
     pub never: &'static [(&'static str, &'static str)],
+}
+
+impl Description {
+    /// The name of the state at that place of the list.
+    pub(crate) fn state(&self, index: u8) -> &'static str {
+        self.states
+            .get(usize::from(index))
+            .map_or("?", |state| state.0)
+    }
+
+    /// The name of the event at that place of the list.
+    pub(crate) fn event(&self, index: u8) -> &'static str {
+        self.events
+            .get(usize::from(index))
+            .map_or("?", |event| event.0)
+    }
 }
 
 /// See the module documentation.
@@ -82,16 +112,6 @@ macro_rules! machine {
         $($(impl crate::machine::Decided<$nv_ev> for $nv {})+)*
         const _: () = { fn starts(s: State) { match s { $(State::$start(_) => {})+ _ => {} } } let _ = starts; };
 
-        /// Which state, without what it carries.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[repr(u8)]
-        pub(crate) enum StateTag { $($state),+ }
-
-        /// Which event, without what it carries.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[repr(u8)]
-        pub(crate) enum EventTag { $($event),+ }
-
         /// What state `Self` does with event `E`. Every row of the table needs one.
         #[diagnostic::on_unimplemented(
             message = "the table says `{Self}` handles `{E}`, but there is no handler",
@@ -133,63 +153,75 @@ macro_rules! machine {
                 never: &[$($((stringify!($nv), stringify!($nv_ev)),)+)*],
             };
 
-            /// Which state it is.
+            /// The state's place in [`Self::DESCRIPTION`]'s list.
             #[inline]
-            pub(crate) fn tag(&self) -> StateTag {
-                match self { $(State::$state(_) => StateTag::$state),+ }
+            pub(crate) fn index(&self) -> u8 {
+                #[repr(u8)]
+                enum Index { $($state),+ }
+                match self { $(State::$state(_) => Index::$state as u8),+ }
             }
 
-            /// Runs the row for this state and `event`. While a handler runs, and for good when it does
-            /// not come back, `meanwhile` stands in for the state. A `never` pair leaves the
-            /// state as it is and says so in the context.
+            /// The name of the state, as in the table.
+            pub(crate) fn name(&self) -> &'static str {
+                Self::DESCRIPTION.state(self.index())
+            }
+
+            /// Runs the row for the state in `place` and `event`. A `never` pair leaves the state as
+            /// it is and says so in the context.
             ///
-            /// Dispatch looks at the tags only: the payloads are taken where a row wants them, and the
-            /// compiler turns that into moves of those fields that differ.
+            /// What the two carry is looked at in the rows only. So the compiler moves no field that
+            /// stays where it is, and none at all where nothing happens.
             #[deny(unreachable_patterns)]
-            #[inline(never)]
-            pub(crate) fn step(&mut self, event: Event, meanwhile: State, cx: &mut $cx<'_>) {
-                match (self.tag(), event.tag()) {
-                    $((StateTag::$from, EventTag::$on) => {
-                        let Event::$on(e) = event else { unreachable!() };
-                        let State::$from(s) = core::mem::replace(self, meanwhile) else { unreachable!() };
-                        self.fill(On::<$on>::on(s, e, cx).0);
+            #[inline(always)]
+            pub(crate) fn step_in(
+                place: &mut impl crate::machine::Place<State>,
+                event: Event,
+                cx: &mut $cx<'_>,
+            ) {
+                match (place.state(), &event) {
+                    $((State::$from(_), Event::$on(_)) => {
+                        let s = match place.take() { State::$from(s) => s, s => crate::machine::stray(s) };
+                        let e = match event { Event::$on(e) => e, e => crate::machine::stray(e) };
+                        place.put(On::<$on>::on(s, e, cx).0);
                     })+
-                    $((_, EventTag::$any) => {
-                        let Event::$any(e) = event else { unreachable!() };
-                        let s = core::mem::replace(self, meanwhile);
-                        self.fill(Always::<$any>::always(s, e, cx).into());
+                    $((_, Event::$any(_)) => {
+                        let e = match event { Event::$any(e) => e, e => crate::machine::stray(e) };
+                        let s = place.take();
+                        place.put(<$any_to>::into(Always::<$any>::always(s, e, cx)));
                     })*
-                    $($((StateTag::$ig, EventTag::$ig_ev) => {})+)*
-                    $($((StateTag::$nv, EventTag::$nv_ev) => cx.impossible = true,)+)*
+                    $($((State::$ig(_), Event::$ig_ev(_)) => {})+)*
+                    $($((State::$nv(_), Event::$nv_ev(_)) => cx.impossible = true,)+)*
                 }
             }
 
-            /// Puts the next state where its stand-in is, which owns nothing that had to be dropped.
-            #[inline(always)]
-            fn fill(&mut self, next: State) {
-                core::mem::forget(core::mem::replace(self, next));
-            }
-        }
-
-        impl StateTag {
-            /// The name of the state, as in the table.
-            pub(crate) fn name(self) -> &'static str {
-                match self { $(StateTag::$state => stringify!($state)),+ }
-            }
-        }
-
-        impl EventTag {
-            /// The name of the event, as in the table.
-            pub(crate) fn name(self) -> &'static str {
-                match self { $(EventTag::$event => stringify!($event)),+ }
+            /// The same for a state that lies nowhere.
+            #[allow(dead_code, reason = "slots step in place")]
+            pub(crate) fn step(self, event: Event, cx: &mut $cx<'_>) -> State {
+                struct Hand(Option<State>);
+                impl crate::machine::Place<State> for Hand {
+                    fn state(&self) -> &State { self.0.as_ref().expect("a state") }
+                    fn take(&mut self) -> State { self.0.take().expect("a state") }
+                    fn put(&mut self, next: State) { self.0 = Some(next); }
+                }
+                let mut hand = Hand(Some(self));
+                Self::step_in(&mut hand, event, cx);
+                hand.0.expect("a state")
             }
         }
 
         impl Event {
-            /// Which event it is.
+            /// The event's place in the table's list.
             #[inline]
-            pub(crate) fn tag(&self) -> EventTag {
-                match self { $(Event::$event(_) => EventTag::$event),+ }
+            pub(crate) fn index(&self) -> u8 {
+                #[repr(u8)]
+                enum Index { $($event),+ }
+                match self { $(Event::$event(_) => Index::$event as u8),+ }
+            }
+
+            /// The name of the event, as in the table.
+            #[allow(dead_code, reason = "slots note the index")]
+            pub(crate) fn name(&self) -> &'static str {
+                State::DESCRIPTION.event(self.index())
             }
         }
     };

@@ -24,13 +24,14 @@ pub(crate) struct Subject {
     pub(crate) serial: u32,
 }
 
-/// One move, as kept for the moment something impossible happens.
+/// One move, as kept for the moment something impossible happens: states by their places in the
+/// table, so that remembering costs little.
 #[derive(Debug, Clone, Copy)]
 struct Record {
     at: Instant,
     who: Subject,
-    from: &'static str,
-    to: &'static str,
+    from: u8,
+    to: u8,
 }
 
 /// See the module documentation.
@@ -39,7 +40,7 @@ pub(crate) struct Trace {
     on: bool,
     base: Option<Instant>,
     lines: VecDeque<String>,
-    /// A ring: `next` is the oldest.
+    /// A ring: `next`, counted from the first move, is the oldest.
     recent: Box<[Option<Record>; RECENT]>,
     next: usize,
 }
@@ -69,27 +70,11 @@ impl Trace {
         self.on
     }
 
-    /// Remembers a move, and writes it when tracing.
+    /// Remembers a move.
     #[inline]
-    pub(crate) fn moved(
-        &mut self,
-        at: Instant,
-        who: Subject,
-        from: &'static str,
-        to: &'static str,
-        why: Option<impl fmt::Display>,
-    ) {
-        let record = Some(Record { at, who, from, to });
-        if let Some(place) = self.recent.get_mut(self.next) {
-            *place = record;
-        }
-        self.next = (self.next + 1) % RECENT;
-        if self.on {
-            match why {
-                Some(why) => self.line(at, who, '=', format_args!("{from} -> {to}   {why}")),
-                None => self.line(at, who, '=', format_args!("{from} -> {to}")),
-            }
-        }
+    pub(crate) fn remember(&mut self, at: Instant, who: Subject, from: u8, to: u8) {
+        self.recent[self.next % RECENT] = Some(Record { at, who, from, to });
+        self.next += 1;
     }
 
     /// Writes a line, when tracing.
@@ -112,15 +97,16 @@ impl Trace {
         self.lines.pop_front()
     }
 
-    /// The last moves of `who`, oldest first, in one line.
-    pub(crate) fn tail(&self, who: Subject) -> String {
+    /// The last moves of `who`, oldest first, in one line; `states` are the table's.
+    pub(crate) fn tail(&self, who: Subject, states: &[(&'static str, &'static str)]) -> String {
+        let name = |place: u8| states.get(usize::from(place)).map_or("?", |state| state.0);
         let mut text = String::new();
-        let (newer, older) = self.recent.split_at(self.next);
+        let (newer, older) = self.recent.split_at(self.next % RECENT);
         for record in older.iter().chain(newer).flatten().filter(|r| r.who == who) {
             if text.is_empty() {
-                text.push_str(record.from);
+                text.push_str(name(record.from));
             }
-            text += &format!(" -{}-> {}", record.at.0, record.to);
+            text += &format!(" -{}-> {}", record.at.0, name(record.to));
         }
         text
     }

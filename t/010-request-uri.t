@@ -287,10 +287,13 @@ gzip true
                 local res, err = client.request_uri({ host = host, port = $TEST_NGINX_RAND_PORT_3 })
                 ngx.say(res and res.body == "[::1]:$TEST_NGINX_RAND_PORT_3", " ", err)
             end
+            local res, err = client.new():request_uri("http://[::1]:$TEST_NGINX_RAND_PORT_3/")
+            ngx.say(res and res.body == "[::1]:$TEST_NGINX_RAND_PORT_3", " ", err)
         }
     }
 --- skip_eval: 6: !IO::Socket::IP->new(LocalAddr => '::1', Listen => 1)
 --- response_body
+true nil
 true nil
 true nil
 
@@ -323,3 +326,36 @@ true nil
 --- response_body
 200 200 7 7
 200 true
+
+
+
+=== TEST 14: thousands in a row, no two alike
+--- log_level: warn
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local bad = 0
+            for i = 1, 3000 do
+                local post, many, queried = i % 3 == 0, i % 5 == 0, i % 7 == 0
+                local res, err = client.request_uri({
+                    host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_1, path = "/p" .. i, query = queried and { q = i } or nil,
+                    method = post and "POST" or nil, body = post and ("b"):rep(i) or nil, keepalive = i % 11 > 0 and {} or nil,
+                    headers = { ["X-I"] = i, ["X-Many"] = many and { i, "b" } or nil },
+                })
+                local text = res and res.body or ""
+                if not (text:find((post and "POST" or "GET") .. " /p" .. i .. (queried and "?q=" .. i or "") .. " ", 1, true) == 1
+                        and text:find("\nX-I: " .. i .. "\r", 1, true)
+                        and (text:find("\nX-Many: " .. i .. "\r\nX-Many: b\r", 1, true) ~= nil) == many
+                        and text:match("\r\n\r\n(.*)") == (post and ("b"):rep(i) or "")
+                        and res.headers.content_length == tostring(#text))
+                then
+                    bad = bad + 1
+                    ngx.say(i, " ", err)
+                end
+            end
+            ngx.say(bad)
+        }
+    }
+--- response_body
+0

@@ -248,3 +248,37 @@ nil proxies are not supported yet
 --- response_body
 10 2 1 1 2
 12 3 1
+
+
+
+=== TEST 10: options that yield while they are read do not mix with those of others
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local function slow(values)
+                return setmetatable({}, { __index = function(_, key)
+                    ngx.sleep(0.001 * math.random(3))
+                    return values[key]
+                end })
+            end
+            local function one(i)
+                local res, err = client.request_uri(slow({
+                    host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_1, method = "POST", path = "/p" .. i, body = "b" .. i,
+                    headers = { Host = "h" .. i }, keepalive = slow({ pool = "p" .. i }),
+                }))
+                return res and res.body:gsub("\r", "") == "POST /p" .. i .. " HTTP/1.1\nHost: h" .. i
+                       .. "\nContent-Length: " .. #("b" .. i) .. "\nConnection: keep-alive\n\nb" .. i or err
+            end
+            local threads, good = {}, 0
+            for i = 1, 12 do
+                threads[i] = ngx.thread.spawn(one, i)
+            end
+            for i = 1, 12 do
+                good = good + (select(2, ngx.thread.wait(threads[i])) == true and 1 or 0)
+            end
+            ngx.say(good)
+        }
+    }
+--- response_body
+12

@@ -441,3 +441,33 @@ POST /p?a=1 HTTP/1.1 text/plain b
 POST /p?a=1 HTTP/1.1 text/plain b
 1
 12
+
+
+
+=== TEST 15: a connection that the peer closes, or speaks on unasked, takes no other request
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local httpc = client.new()
+            local length = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n"
+            for _, query in ipairs({
+                { hold = 1, piece = length .. "Connection: close\r\n\r\na" }, { piece = length .. "\r\na" },
+                { piece = "HTTP/1.1 200 OK\r\n\r\na" }, { hold = 1, pause = 5, piece = { length .. "\r\na", length .. "\r\nb" } },
+            }) do
+                assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
+                ngx.print(assert(httpc:request({ path = "/raw", query = query })):read_body(), " ")
+                ngx.sleep(0.02)
+                local res, err = httpc:request({ path = "/connection" })
+                ngx.say(res, " ", err, " ", (httpc:set_keepalive()) ~= 1)
+            end
+            assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
+            ngx.say(httpc:get_reused_times())
+        }
+    }
+--- response_body
+a nil closed true
+a nil closed true
+a nil closed true
+a nil closed true
+0

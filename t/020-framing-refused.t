@@ -262,3 +262,35 @@ qr/^(nil invalid response: header value\n){7}(nil invalid response: header (name
     }
 --- response_body
 5
+
+
+
+=== TEST 13: case 6, chunk extensions without end
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            ngx.say(client.request_uri({ host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_3 }))
+        }
+    }
+--- tcp_listen: $TEST_NGINX_RAND_PORT_3
+--- tcp_reply eval
+"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" . ("1;" . ("x" x 100) . "\r\na\r\n") x 200 . "0\r\n\r\n"
+--- response_body
+nilchunk extensions too large
+
+
+
+=== TEST 14: trailers without end
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            ngx.say(client.request_uri({ host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_3 }))
+        }
+    }
+--- tcp_listen: $TEST_NGINX_RAND_PORT_3
+--- tcp_reply eval
+"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-A: " . ("x" x 20000) . "\r\n\r\n"
+--- response_body
+nilresponse trailers too large

@@ -128,7 +128,7 @@ impl Engine {
             let job = slot.job();
             self.out
                 .posts
-                .push_back(Post::Connection(key, connection::Claimed { job }.into()));
+                .push(Post::Connection(key, connection::Claimed { job }.into()));
         }
         self.run(now);
         Ok(id)
@@ -154,7 +154,7 @@ impl Engine {
             }
         }
         self.forget(id);
-        self.out.posts.push_back(Post::Connection(
+        self.out.posts.push(Post::Connection(
             key,
             connection::Released {
                 idle: keepalive.idle,
@@ -170,7 +170,7 @@ impl Engine {
         if self.exchanges.get(id).is_none() {
             return;
         }
-        self.out.posts.push_back(Post::Exchange(
+        self.out.posts.push(Post::Exchange(
             id,
             exchange::Aborted(Aborted::Caller).into(),
         ));
@@ -309,7 +309,7 @@ impl Engine {
                 self.counters.reused += 1;
                 self.out
                     .posts
-                    .push_back(Post::Connection(key, connection::Claimed { job }.into()));
+                    .push(Post::Connection(key, connection::Claimed { job }.into()));
             }
             None => self.dial(id, now),
         }
@@ -330,7 +330,7 @@ impl Engine {
         }
         self.out
             .posts
-            .push_back(Post::Exchange(id, exchange::Dial.into()));
+            .push(Post::Exchange(id, exchange::Dial.into()));
     }
 
     /// The live held connection of an exchange that is over and read to its end.

@@ -39,13 +39,16 @@ pub(crate) struct Deadlines {
 const SWEEP_FROM: usize = 64;
 
 impl Deadlines {
-    /// Remembers to look at `who` at `due`. `armed` is the entry the slot has in the heap.
+    /// Remembers to look at `who` at `due`. `armed` is the entry the slot has in the heap. Returns
+    /// whether the heap has grown.
     #[inline]
-    pub(crate) fn arm(&mut self, who: Who, due: Instant, armed: &mut Option<Instant>) {
-        if armed.is_none_or(|at| due < at) {
+    pub(crate) fn arm(&mut self, who: Who, due: Instant, armed: &mut Option<Instant>) -> bool {
+        let sooner = armed.is_none_or(|at| due < at);
+        if sooner {
             *armed = Some(due);
             self.heap.push(Reverse((due, who)));
         }
+        sooner
     }
 
     /// When to look next.

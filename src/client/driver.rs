@@ -64,7 +64,11 @@ impl Engine {
             self.counters.stale += 1;
             return;
         };
-        let (port, owner) = (self.pool.peer(slot.link.shelf).1, slot.state.owner());
+        let port = self.pool.peer(slot.link.shelf).1;
+        let owner = match &slot.state {
+            State::Resolving(resolving) => Some(resolving.job.owner),
+            _ => None,
+        };
         let Some((&first, rest)) = list.split_first() else {
             let none = super::error::ResolveError::NotFound;
             return self.handle(key, Event::Unresolved(none), now);
@@ -81,7 +85,7 @@ impl Engine {
             let rest = rest.iter().map(|&ip| (ip, port).into()).collect();
             self.out
                 .posts
-                .push_back(Post::Exchange(owner, exchange::Resolved { rest }.into()));
+                .push(Post::Exchange(owner, exchange::Resolved { rest }.into()));
         }
         self.run(now);
     }
@@ -218,9 +222,9 @@ impl Engine {
     fn feed(&mut self, key: Key, input: &[u8], now: Instant) {
         let mut at = 0;
         while let Some(slot) = self.connections.get_mut(key) {
-            let (taken, event) = slot.state.parse(&input[at..], at, &mut self.out);
-            at += taken;
-            let Some(event) = event else { break };
+            let Some(event) = slot.state.parse(input, &mut at, &mut self.out) else {
+                break;
+            };
             let (piece, owner) = match event {
                 connection::Event::Data(Data { start, end }) => {
                     (&input[start..end], slot.state.owner())

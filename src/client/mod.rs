@@ -11,7 +11,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 pub use crate::http::framing::NotReused;
-pub use crate::http::head::{Head, Section};
+pub use crate::http::head::{FieldSpan, Head, Section, Span};
 pub use crate::http::limits::Limits;
 pub use crate::http::request::Request;
 use crate::slots::{Slots, key};
@@ -221,6 +221,11 @@ impl Engine {
     /// Numbers an operator may want to see.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// The bounds it was set up with.
+    pub fn limits(&self) -> Limits {
+        self.config.limits
     }
 
     /// How many exchanges have no outcome yet.

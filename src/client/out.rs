@@ -27,6 +27,49 @@ pub(crate) enum Post {
     },
 }
 
+/// Posts in the order they were made. One is nearly always all there is, so the last has a place of
+/// its own, where it is made and taken without a detour.
+#[derive(Debug, Default)]
+pub(crate) struct Posts {
+    earlier: VecDeque<Post>,
+    last: Option<Post>,
+}
+
+impl Posts {
+    #[inline]
+    pub(crate) fn push(&mut self, post: Post) {
+        self.push_with(|| post);
+    }
+
+    /// Makes the post when there is room for it: where it lies, not to be moved there.
+    #[inline(always)]
+    pub(crate) fn push_with(&mut self, make: impl FnOnce() -> Post) {
+        if self.last.is_some() {
+            self.make_room();
+        }
+        // The place is empty by now: there is nothing to be dropped.
+        core::mem::forget(self.last.replace(make()));
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        self.earlier.extend(self.last.take());
+    }
+
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Option<Post> {
+        if self.last.is_none() || self.earlier.is_empty() {
+            return self.last.take();
+        }
+        self.earlier.pop_front()
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.last.is_none()
+    }
+}
+
 /// See the module documentation.
 #[derive(Debug)]
 #[expect(
@@ -34,7 +77,7 @@ pub(crate) enum Post {
     reason = "the boxes move between slots and here, their contents do not"
 )]
 pub(crate) struct Out {
-    pub(crate) posts: VecDeque<Post>,
+    pub(crate) posts: Posts,
     pub(crate) effects: VecDeque<Effect>,
     pub(crate) limits: Limits,
     parsers: Vec<Box<Parser>>,
@@ -48,7 +91,7 @@ const SPARE: usize = 64;
 impl Out {
     pub(crate) fn new(limits: Limits) -> Out {
         Out {
-            posts: VecDeque::new(),
+            posts: Posts::default(),
             effects: VecDeque::new(),
             limits,
             parsers: Vec::new(),

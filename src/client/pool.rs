@@ -322,13 +322,19 @@ impl Pool {
 /// left out of the hash: eight bytes at once, at the price of a few more collisions.
 fn put_name(h: &mut impl Hasher, name: &[u8]) {
     const CASE: u64 = 0x2020_2020_2020_2020;
-    let (chunks, rest) = name.as_chunks::<8>();
-    for chunk in chunks {
-        h.write_u64(u64::from_le_bytes(*chunk) | CASE);
+    let mut put = |bytes: &[u8; 8]| h.write_u64(u64::from_le_bytes(*bytes) | CASE);
+    match name.last_chunk() {
+        // The last eight bytes may overlap those before.
+        Some(last) => {
+            name.as_chunks().0.iter().for_each(&mut put);
+            put(last);
+        }
+        None => {
+            let mut short = [0; 8];
+            short[..name.len()].copy_from_slice(name);
+            put(&short);
+        }
     }
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    h.write_u64(u64::from_le_bytes(last) | CASE);
     h.write_usize(name.len());
 }
 

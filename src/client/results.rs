@@ -87,7 +87,7 @@ impl Engine {
         let head = facts.head.take();
         let trailers = facts.trailers.take();
         if let Some(key) = facts.connection.take() {
-            self.out.posts.push_back(Post::Connection(
+            self.out.posts.push(Post::Connection(
                 key,
                 connection::Aborted(Aborted::Caller).into(),
             ));

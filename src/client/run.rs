@@ -2,14 +2,15 @@
 
 use core::net::SocketAddr;
 
-use super::connection::{self, Cause, Closed, Connecting, Link, Resolving, State, StateTag};
+use super::connection::{self, Connecting, Event, Link, Reason, Resolving, State};
 use super::deadlines::{Due, Who};
 use super::error::{Aborted, Error, Kind, SocketError};
 use super::event::Effect;
-use super::exchange::{self, Done, Facts, StateTag as Tag};
+use super::exchange::{self, Facts};
 use super::out::Post;
 use super::pool::Shelf;
 use super::{Engine, Id, Key};
+use crate::machine::Description;
 use crate::time::Instant;
 use crate::trace::Subject;
 
@@ -27,8 +28,17 @@ impl Engine {
     }
 
     /// Carries out what handlers have posted, until nothing is left.
+    #[inline]
     pub(super) fn drain(&mut self, now: Instant) {
-        while let Some(post) = self.out.posts.pop_front() {
+        if !self.out.posts.is_empty() {
+            self.deliver(now);
+        }
+    }
+
+    /// The part of [`Self::drain`] that has something to do.
+    #[inline(never)]
+    fn deliver(&mut self, now: Instant) {
+        while let Some(post) = self.out.posts.pop() {
             match post {
                 Post::Connection(key, event) => self.step_connection(key, event, now),
                 Post::Exchange(id, event) => self.step_exchange(id, event, now),
@@ -67,51 +77,57 @@ impl Engine {
             return;
         };
         let mark = self.out.effects.len();
-        let (from, on) = (slot.state.tag(), event.tag());
-        // While the handler runs the slot says that it did not come back.
-        let meanwhile = State::Closed(Closed {
-            cause: Cause::Panicked,
-        });
+        let (from, on) = (slot.state.index(), event.index());
+        let (was_pooled, claimed) = (
+            matches!(slot.state, State::Pooled(_)),
+            matches!(event, Event::Claimed(_)),
+        );
+        let mut why = None;
         let mut cx = connection::Cx {
             now,
             link: &mut slot.link,
             out: &mut self.out,
-            why: None,
+            why: &mut why,
             impossible: false,
         };
-        slot.state.step(event, meanwhile, &mut cx);
-        let (why, impossible) = (cx.why, cx.impossible);
-        let to = slot.state.tag();
-        let (shelf, serial) = (slot.link.shelf, slot.link.serial);
-        let subject = Subject { kind: 'c', serial };
+        State::step_in(&mut slot.state, event, &mut cx);
+        let impossible = cx.impossible;
+        let (to, shelf) = (slot.state.index(), slot.link.shelf);
+        let (is_pooled, is_closed) = (
+            matches!(slot.state, State::Pooled(_)),
+            matches!(slot.state, State::Closed(_)),
+        );
+        let subject = slot.link.subject();
         if impossible {
             return self.impossible(key, subject, from, on, now);
         }
         #[cfg(feature = "sim")]
-        crate::sim::coverage::walked("connection", from.name(), on.name(), to.name());
+        walked("connection", &State::DESCRIPTION, from, on, to);
         if from != to {
-            self.trace.moved(now, subject, from.name(), to.name(), why);
-            self.placed(key, shelf, from == StateTag::Pooled, to == StateTag::Pooled);
+            self.trace.remember(now, subject, from, to);
+            if was_pooled && !claimed {
+                // A claim has taken it off its shelf already.
+                self.pool.remove(shelf, key);
+            }
+            if is_pooled {
+                self.park(shelf, key);
+            }
         }
         if self.trace.is_on() {
-            self.trace_orders(mark, subject, now);
+            self.trace_connection(subject, (from, to), why, mark, now);
         }
-        match to {
-            StateTag::Closed => self.bury(key),
-            _ => self.touch_connection(key),
+        match is_closed {
+            true => self.bury(key),
+            false => self.touch_connection(key),
         }
     }
 
-    /// Keeps the pool's shelves in step with the states: a pooled connection is on one.
-    fn placed(&mut self, key: Key, shelf: Shelf, was_pooled: bool, is_pooled: bool) {
-        if was_pooled {
-            // A claim has taken it off already.
-            self.pool.remove(shelf, key);
-        }
-        if is_pooled && let Some(evicted) = self.pool.park(shelf, key) {
+    /// Puts a connection that has become idle on its shelf, where another may have to make room.
+    fn park(&mut self, shelf: Shelf, key: Key) {
+        if let Some(evicted) = self.pool.park(shelf, key) {
             self.out
                 .posts
-                .push_back(Post::Connection(evicted, connection::Evicted.into()));
+                .push(Post::Connection(evicted, connection::Evicted.into()));
         }
     }
 
@@ -129,12 +145,7 @@ impl Engine {
             self.counters.stale += 1;
             return;
         };
-        let panicked = Error {
-            kind: Kind::Aborted(Aborted::Panicked),
-            state: "Done",
-            retry: false,
-        };
-        let (from, on) = (slot.state.tag(), event.tag());
+        let (from, on, was_done) = (slot.state.index(), event.index(), slot.state.is_done());
         let mut cx = exchange::Cx {
             now,
             id,
@@ -143,33 +154,27 @@ impl Engine {
             out: &mut self.out,
             impossible: false,
         };
-        let meanwhile = Done::failed(panicked).into();
-        slot.state.step(event, meanwhile, &mut cx);
+        exchange::State::step_in(&mut slot.state, event, &mut cx);
         let impossible = cx.impossible;
-        let to = slot.state.tag();
-        let (was_done, is_done) = (from == Tag::Done, to == Tag::Done);
+        let (to, is_done) = (slot.state.index(), slot.state.is_done());
         // A dialling exchange plans the next address anew with each step.
-        let due =
-            (from != to || to == Tag::Dialing) && slot.state.deadline(&slot.facts).is_some();
-        let subject = Subject {
-            kind: 'e',
-            serial: slot.facts.serial,
-        };
+        let due = (from != to || matches!(slot.state, exchange::State::Dialing(_)))
+            && slot.state.deadline(&slot.facts).is_some();
+        let subject = slot.subject();
         self.out.wake(slot);
         if impossible {
             return self.impossible_exchange(id, subject, from, on, now);
         }
         #[cfg(feature = "sim")]
-        crate::sim::coverage::walked("exchange", from.name(), on.name(), to.name());
-        if !was_done && is_done {
-            self.running -= 1;
-        }
+        walked("exchange", &exchange::State::DESCRIPTION, from, on, to);
         if from != to {
-            self.trace
-                .moved(now, subject, from.name(), to.name(), None::<&str>);
+            self.trace.remember(now, subject, from, to);
+            if is_done && !was_done {
+                self.running -= 1;
+            }
         }
         if self.trace.is_on() {
-            self.trace_result(id, subject, on, was_done, now);
+            self.trace_exchange(id, subject, (from, on, to), now);
         }
         if due {
             self.touch_exchange(id);
@@ -177,6 +182,7 @@ impl Engine {
     }
 
     /// Makes a connection slot and gives the first order for it.
+    #[inline(never)]
     fn open(&mut self, owner: Id, address: Option<SocketAddr>, now: Instant) {
         let Some(slot) = self.exchanges.get_mut(owner) else {
             return;
@@ -213,7 +219,7 @@ impl Engine {
                 state: "Dialing",
                 retry: true,
             };
-            return self.out.posts.push_back(Post::Exchange(
+            return self.out.posts.push(Post::Exchange(
                 owner,
                 exchange::AttemptFailed { key, error }.into(),
             ));
@@ -228,7 +234,8 @@ impl Engine {
             None => Effect::Resolve { key },
         });
         if self.trace.is_on() {
-            self.trace_orders(mark, Subject { kind: 'c', serial }, now);
+            let subject = Subject { kind: 'c', serial };
+            self.trace_orders(mark, subject, now);
         }
         self.touch_connection(key);
     }
@@ -253,68 +260,72 @@ impl Engine {
 
     /// Makes sure that the slot is looked at when something is due for it.
     pub(super) fn arm(&mut self, who: Who) {
-        let Some((due, _)) = self.due_of(who) else {
-            return;
+        let Engine {
+            deadlines,
+            connections,
+            exchanges,
+            ..
+        } = self;
+        let (due, armed) = match who {
+            Who::Connection(key) => {
+                let Some(slot) = connections.get_mut(key) else {
+                    return;
+                };
+                let owner = slot.state.owner().and_then(|id| exchanges.get(id));
+                let due = slot.state.deadline(owner.map(|owner| &*owner.facts));
+                (due, &mut slot.link.armed)
+            }
+            Who::Exchange(id) => {
+                let Some(slot) = exchanges.get_mut(id) else {
+                    return;
+                };
+                (slot.state.deadline(&slot.facts), &mut slot.facts.armed)
+            }
         };
-        let armed = match who {
-            Who::Connection(key) => self
-                .connections
-                .get_mut(key)
-                .map(|slot| &mut slot.link.armed),
-            Who::Exchange(id) => self.exchanges.get_mut(id).map(|slot| &mut slot.facts.armed),
-        };
-        if let Some(armed) = armed {
-            self.deadlines.arm(who, due, armed);
-        }
-        if self
-            .deadlines
-            .is_stale(self.connections.len() + self.exchanges.len())
+        let Some((due, _)) = due else { return };
+        if deadlines.arm(who, due, armed) && deadlines.is_stale(connections.len() + exchanges.len())
         {
-            let Engine {
-                deadlines,
-                connections,
-                exchanges,
-                ..
-            } = self;
-            deadlines.sweep(|at, who| match who {
-                Who::Connection(key) => connections
-                    .get(key)
-                    .is_some_and(|slot| slot.link.armed == Some(at)),
-                Who::Exchange(id) => exchanges
-                    .get(id)
-                    .is_some_and(|slot| slot.facts.armed == Some(at)),
-            });
+            self.sweep();
         }
+    }
+
+    /// Drops the deadlines of slots that are gone.
+    fn sweep(&mut self) {
+        let Engine {
+            deadlines,
+            connections,
+            exchanges,
+            ..
+        } = self;
+        deadlines.sweep(|at, who| match who {
+            Who::Connection(key) => connections
+                .get(key)
+                .is_some_and(|slot| slot.link.armed == Some(at)),
+            Who::Exchange(id) => exchanges
+                .get(id)
+                .is_some_and(|slot| slot.facts.armed == Some(at)),
+        });
     }
 
     /// A fact that cannot be: the driver is wrong. The connection is given up, the worker lives.
-    fn impossible(
-        &mut self,
-        key: Key,
-        who: Subject,
-        state: StateTag,
-        event: connection::EventTag,
-        now: Instant,
-    ) {
-        self.complain(who, state.name(), event.name());
+    #[cold]
+    #[inline(never)]
+    fn impossible(&mut self, key: Key, who: Subject, state: u8, event: u8, now: Instant) {
+        self.complain(who, &State::DESCRIPTION, state, event);
         self.step_connection(key, connection::Aborted(Aborted::Panicked).into(), now);
     }
 
-    fn impossible_exchange(
-        &mut self,
-        id: Id,
-        who: Subject,
-        state: exchange::StateTag,
-        event: exchange::EventTag,
-        now: Instant,
-    ) {
-        self.complain(who, state.name(), event.name());
+    #[cold]
+    #[inline(never)]
+    fn impossible_exchange(&mut self, id: Id, who: Subject, state: u8, event: u8, now: Instant) {
+        self.complain(who, &exchange::State::DESCRIPTION, state, event);
         self.step_exchange(id, exchange::Aborted(Aborted::Panicked).into(), now);
     }
 
-    fn complain(&mut self, who: Subject, state: &'static str, event: &'static str) {
+    fn complain(&mut self, who: Subject, table: &Description, state: u8, event: u8) {
         self.counters.impossible += 1;
-        let tail = self.trace.tail(who);
+        let tail = self.trace.tail(who, table.states);
+        let (state, event) = (table.state(state), table.event(event));
         let text = alloc::format!(
             "impossible event {event} in state {state} of {}{}: {tail}",
             who.kind,
@@ -322,6 +333,32 @@ impl Engine {
         );
         assert!(!self.config.strict, "{text}");
         self.alerts.push_back(text);
+    }
+
+    /// Traces a connection's move and the orders given with it.
+    #[cold]
+    #[inline(never)]
+    fn trace_connection(
+        &mut self,
+        who: Subject,
+        (from, to): (u8, u8),
+        why: Option<Reason>,
+        mark: usize,
+        now: Instant,
+    ) {
+        if from != to {
+            let table = &State::DESCRIPTION;
+            let (from, to) = (table.state(from), table.state(to));
+            match why {
+                Some(why) => self
+                    .trace
+                    .line(now, who, '=', format_args!("{from} -> {to}   {why}")),
+                None => self
+                    .trace
+                    .line(now, who, '=', format_args!("{from} -> {to}")),
+            }
+        }
+        self.trace_orders(mark, who, now);
     }
 
     /// Traces the orders given since `mark`. Drives and wakes depend on how bytes were cut.
@@ -352,22 +389,23 @@ impl Engine {
         }
     }
 
-    /// Traces what the caller will see.
-    fn trace_result(
-        &mut self,
-        id: Id,
-        who: Subject,
-        on: exchange::EventTag,
-        was_done: bool,
-        now: Instant,
-    ) {
+    /// Traces an exchange's move and what the caller will see of it.
+    #[cold]
+    #[inline(never)]
+    fn trace_exchange(&mut self, id: Id, who: Subject, (from, on, to): (u8, u8, u8), now: Instant) {
+        let table = &exchange::State::DESCRIPTION;
+        let (from, on, to) = (table.state(from), table.event(on), table.state(to));
+        if from != to {
+            self.trace
+                .line(now, who, '=', format_args!("{from} -> {to}"));
+        }
         let Engine {
             exchanges, trace, ..
         } = self;
         let Some(slot) = exchanges.get(id) else {
             return;
         };
-        if on == exchange::EventTag::Head
+        if on == "Head"
             && let Some(head) = &slot.facts.head
         {
             let (status, minor, lines) = (head.status, head.minor, head.fields.len());
@@ -381,7 +419,7 @@ impl Engine {
         let exchange::State::Done(done) = &slot.state else {
             return;
         };
-        if was_done {
+        if from == to {
             return;
         }
         match done.result {
@@ -398,6 +436,13 @@ impl Engine {
             Ok(()) => trace.line(now, who, '<', format_args!("connected")),
         }
     }
+}
+
+/// Notes that a row was walked.
+#[cfg(feature = "sim")]
+fn walked(machine: &'static str, table: &Description, from: u8, on: u8, to: u8) {
+    let (from, on, to) = (table.state(from), table.event(on), table.state(to));
+    crate::sim::coverage::walked(machine, from, on, to);
 }
 
 impl exchange::Slot {

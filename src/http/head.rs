@@ -4,9 +4,12 @@ use alloc::vec::Vec;
 
 /// A range of a section's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Span {
-    pub(crate) start: u32,
-    pub(crate) end: u32,
+#[repr(C)]
+pub struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// One past the last.
+    pub end: u32,
 }
 
 impl Span {
@@ -18,11 +21,14 @@ impl Span {
     }
 }
 
-/// One field line.
+/// Where one field line lies in its section's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct FieldSpan {
-    pub(crate) name: Span,
-    pub(crate) value: Span,
+#[repr(C)]
+pub struct FieldSpan {
+    /// The name, as sent.
+    pub name: Span,
+    /// The value, without the blanks around it.
+    pub value: Span,
 }
 
 /// Field lines in the order received, with the bytes they point into.
@@ -55,12 +61,16 @@ impl Section {
             .map(|f| (f.name.of(&self.bytes), f.value.of(&self.bytes)))
     }
 
-    /// The name of the line at `index`; empty past the end.
+    /// The raw bytes of the section; of a head with its status line.
     #[inline]
-    pub fn name(&self, index: usize) -> &[u8] {
-        self.fields
-            .get(index)
-            .map_or(&[], |f| f.name.of(&self.bytes))
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where in [`Section::bytes`] each line lies: for callers that keep the bytes and look later.
+    #[inline]
+    pub fn spans(&self) -> &[FieldSpan] {
+        &self.fields
     }
 
     /// The first value of `name`, in any case.

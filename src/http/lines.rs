@@ -2,6 +2,7 @@
 
 use super::fault::{Fault, Misbehaviour};
 use super::head::{FieldSpan, Head, Span};
+use super::syntax::is_value;
 
 /// One CR and one LF behind the reason: llhttp lets CR CR LF pass. Without a reason, that is behind
 /// `HTTP/1.1 200`, perhaps with a blank.
@@ -14,7 +15,9 @@ pub(super) fn is_status_line(head: &Head) -> bool {
         BARE
     };
     let rest = bytes.get(end..).unwrap_or_default();
-    rest.starts_with(b"\r\n") || rest.starts_with(b" \r\n")
+    let ended = rest.starts_with(b"\r\n") || rest.starts_with(b" \r\n");
+    // RFC 9112 section 4: a reason has no control characters either.
+    ended && is_value(head.reason())
 }
 
 /// Trims the value and refuses a folded line, whose value would otherwise depend on the reader.
@@ -22,15 +25,13 @@ pub(super) fn is_status_line(head: &Head) -> bool {
 pub(super) fn finish_field(bytes: &[u8], field: &mut FieldSpan) -> Result<(), Fault> {
     let FieldSpan { name, value } = *field;
     // Nearly every line is `name: value CRLF` and another line: nothing to do.
+    let (first, last) = (value.start as usize, value.end as usize);
     let plain = value.start == name.end + 2
         && value.end > value.start
+        && bytes.get(first).is_some_and(|&b| b > b' ')
         && matches!(
-            value.of(bytes),
-            [b'!'..=0xff, .., b'!'..=0xff] | [b'!'..=0xff]
-        )
-        && matches!(
-            bytes.get(value.end as usize..),
-            Some([b'\r', b'\n', b'!'..=0xff | b'\r', ..])
+            bytes.get(last - 1..),
+            Some([b'!'..=0xff, b'\r', b'\n', b'!'..=0xff | b'\r', ..])
         );
     if plain {
         Ok(())
@@ -39,6 +40,7 @@ pub(super) fn finish_field(bytes: &[u8], field: &mut FieldSpan) -> Result<(), Fa
     }
 }
 
+#[cold]
 fn finish_odd_field(bytes: &[u8], field: &mut FieldSpan) -> Result<(), Fault> {
     if field.value.start >= field.value.end || field.value.start <= field.name.end {
         // Where llhttp says that an empty value lies is of no use: it lies behind the colon.

@@ -43,11 +43,10 @@ enum Part {
 struct Notes {
     /// Address of the input being executed; callbacks turn pointers into offsets with it.
     origin: usize,
-    /// Offset of the input's first byte in the section being gathered.
-    base: usize,
+    /// What turns an address in the input into an offset in the section, once the input is appended.
+    shift: usize,
     section: Section,
     reason: Span,
-    current: FieldSpan,
     part: Part,
     /// In a chunked body: where in the input the trailer section began.
     trailers_from: Option<usize>,
@@ -84,10 +83,9 @@ impl Parser {
             raw: BLANK,
             notes: Notes {
                 origin: 0,
-                base: 0,
+                shift: 0,
                 section: Section::default(),
                 reason: Span::default(),
-                current: FieldSpan::default(),
                 part: Part::Head,
                 trailers_from: None,
                 stop: Stop::More,
@@ -110,7 +108,6 @@ impl Parser {
         // Callbacks must not allocate: room for every line we would accept, kept across messages.
         notes.section.fields.reserve_exact(lines);
         notes.reason = Span::default();
-        notes.current = FieldSpan::default();
         notes.part = Part::Head;
         notes.trailers_from = None;
         notes.extensions = 0;
@@ -132,8 +129,7 @@ impl Parser {
         // Never more than the limit is looked at, so a head just as long still passes.
         let room = (self.notes.limits.head as usize).saturating_sub(gathered);
         let (input, cut) = (&input[..input.len().min(room)], input.len() > room);
-        self.notes.base = gathered;
-        let (taken, stop) = self.execute(input)?;
+        let (taken, stop) = self.execute(input, gathered)?;
         self.notes.section.bytes.extend_from_slice(&input[..taken]);
         match stop {
             Stop::More if cut || room == 0 => Err(Limit::Head.into()),
@@ -144,9 +140,8 @@ impl Parser {
     /// Feeds bytes of a chunked body, from behind the head on.
     pub(crate) fn feed_chunked(&mut self, input: &[u8]) -> Result<(usize, Stop), Fault> {
         let gathered = self.notes.section.bytes.len();
-        self.notes.base = gathered;
         self.notes.trailers_from = (self.notes.part == Part::Trailer).then_some(0);
-        let (taken, stop) = self.execute(input)?;
+        let (taken, stop) = self.execute(input, gathered)?;
         if let Some(from) = self.notes.trailers_from {
             let section = &mut self.notes.section;
             section
@@ -159,8 +154,11 @@ impl Parser {
         Ok((taken, stop))
     }
 
-    fn execute(&mut self, input: &[u8]) -> Result<(usize, Stop), Fault> {
+    /// Runs llhttp over `input`, with `gathered` bytes of the section before it.
+    #[inline(always)]
+    fn execute(&mut self, input: &[u8], gathered: usize) -> Result<(usize, Stop), Fault> {
         self.notes.origin = input.as_ptr() as usize;
+        self.notes.shift = gathered.wrapping_sub(self.notes.origin);
         self.notes.stop = Stop::More;
         if self.raw.error == sys::HPE_PAUSED as i32 {
             // SAFETY: `raw` was initialised by llhttp_init and is paused, which resume demands.
@@ -187,13 +185,13 @@ impl Parser {
                 // SAFETY: `raw` was initialised; the result points into `input` or one past it.
                 let at = unsafe { sys::llhttp_get_error_pos(&self.raw) } as usize;
                 let before = at.saturating_sub(self.notes.origin).min(input.len());
-                self.blame(errno, &input[..before])
+                self.blame(errno, input.split_at(before))
             })),
         }
     }
 
-    /// Names the part that llhttp stumbled over, `before` being the input up to there.
-    fn blame(&self, errno: sys::llhttp_errno_t, before: &[u8]) -> Fault {
+    /// Names the part that llhttp stumbled over, in the input before and from there on.
+    fn blame(&self, errno: sys::llhttp_errno_t, input: (&[u8], &[u8])) -> Fault {
         let part = match errno {
             sys::HPE_INVALID_CONTENT_LENGTH | sys::HPE_UNEXPECTED_CONTENT_LENGTH => {
                 Misbehaviour::ContentLength
@@ -202,7 +200,7 @@ impl Parser {
             sys::HPE_INVALID_CHUNK_SIZE => Misbehaviour::ChunkSize,
             sys::HPE_INVALID_VERSION => Misbehaviour::Version,
             _ => match self.notes.part {
-                Part::Head => self.blame_line(before),
+                Part::Head => self.blame_line(input),
                 Part::Chunk => Misbehaviour::ChunkSize,
                 Part::Trailer => Misbehaviour::Trailer,
             },
@@ -210,11 +208,19 @@ impl Parser {
         part.into()
     }
 
-    /// The part of a head that ends with `before`: told from its last line, so that a head that is
-    /// well costs nothing for it.
-    fn blame_line(&self, before: &[u8]) -> Misbehaviour {
+    /// The part of a head that ends between the two: told from its last line, so that a head that
+    /// is well costs nothing for it.
+    fn blame_line(&self, (before, from): (&[u8], &[u8])) -> Misbehaviour {
         let gathered = &self.notes.section.bytes;
         let head = || gathered.iter().chain(before);
+        let mut last = head().rev();
+        if (last.next(), last.next()) == (Some(&b'\n'), Some(&b'\r')) {
+            // The line before is well ended: the first byte of this one begins no name, or a fold.
+            return match from {
+                [b' ' | b'\t', ..] => Misbehaviour::HeaderValue,
+                _ => Misbehaviour::HeaderName,
+            };
+        }
         // A line that was ended wrongly is the one to blame, not the one behind it.
         let line = head().rev().skip(1).take_while(|&&b| b != b'\n').count() + 1;
         if line >= head().count() {
@@ -315,26 +321,15 @@ impl Notes {
         REFUSE
     }
 
-    /// Takes the current line as complete; `false` when there are too many.
-    #[inline]
-    fn push_line(&mut self) -> bool {
-        if self.section.fields.len() >= self.limits.lines as usize {
-            return false;
-        }
-        // Within the capacity reserved by `reset` and `take_section`: does not allocate.
-        self.section.fields.push(core::mem::take(&mut self.current));
-        true
-    }
-
     /// Offset of a pointer into the input, in the input.
     fn offset(&self, at: *const c_char) -> usize {
         (at as usize).wrapping_sub(self.origin)
     }
 
     /// The range of the section that `len` bytes at `at` will take once the input is appended.
+    #[inline]
     fn span(&self, at: *const c_char, len: usize) -> Span {
-        // In a trailer section the first bytes of the input may be chunk data.
-        let start = self.base + self.offset(at) - self.trailers_from.unwrap_or(0);
+        let start = (at as usize).wrapping_add(self.shift);
         Span {
             start: start as u32,
             end: (start + len) as u32,
@@ -361,17 +356,27 @@ unsafe extern "C" fn on_header_field(
     // SAFETY: called by llhttp during `execute`.
     let n = unsafe { notes(raw) };
     if n.part == Part::Trailer && n.trailers_from.is_none() {
+        // The first bytes of the input were chunk data: the section begins here.
         n.trailers_from = Some(n.offset(at));
-    }
-    // A name behind a value begins the next line: llhttp reports a value for every line.
-    if n.current.value.end != 0 && !n.push_line() {
-        return n.refuse(Limit::Lines);
+        n.shift = n.shift.wrapping_sub(n.offset(at));
     }
     let span = n.span(at, len);
-    match n.current.name.end {
-        0 if len > 0 => n.current.name = span,
-        _ => n.current.name.end = span.end,
+    // llhttp reports a value for every line: until then the name goes on.
+    if let Some(line) = n
+        .section
+        .fields
+        .last_mut()
+        .filter(|line| line.value.end == 0)
+    {
+        line.name.end = span.end;
+        return GO_ON;
     }
+    if n.section.fields.len() >= n.limits.lines as usize {
+        return n.refuse(Limit::Lines);
+    }
+    let value = Span::default();
+    // Within the capacity reserved by `reset` and `take_section`: does not allocate.
+    n.section.fields.push(FieldSpan { name: span, value });
     GO_ON
 }
 
@@ -383,13 +388,11 @@ unsafe extern "C" fn on_header_value(
     // SAFETY: called by llhttp during `execute`.
     let n = unsafe { notes(raw) };
     let span = n.span(at, len);
-    if n.current.value.end == 0 {
-        n.current.value = span;
-    } else if n.current.value.end == span.start {
-        n.current.value.end = span.end;
-    } else {
+    match n.section.fields.last_mut() {
+        Some(line) if line.value.end == 0 => line.value = span,
+        Some(line) if line.value.end == span.start => line.value.end = span.end,
         // A second stretch of one value that does not continue the first is a folded line.
-        return n.refuse(Misbehaviour::HeaderValue);
+        _ => return n.refuse(Misbehaviour::HeaderValue),
     }
     GO_ON
 }
@@ -397,9 +400,6 @@ unsafe extern "C" fn on_header_value(
 unsafe extern "C" fn on_headers_complete(raw: *mut sys::llhttp_t) -> c_int {
     // SAFETY: called by llhttp during `execute`.
     let n = unsafe { notes(raw) };
-    if n.current.value.end != 0 && !n.push_line() {
-        return n.refuse(Limit::Lines);
-    }
     n.stop = Stop::Head;
     PAUSE
 }
@@ -445,9 +445,6 @@ unsafe extern "C" fn on_body(raw: *mut sys::llhttp_t, at: *const c_char, len: us
 unsafe extern "C" fn on_message_complete(raw: *mut sys::llhttp_t) -> c_int {
     // SAFETY: called by llhttp during `execute`.
     let n = unsafe { notes(raw) };
-    if n.current.value.end != 0 && !n.push_line() {
-        return n.refuse(Limit::Lines);
-    }
     n.stop = Stop::End;
     PAUSE
 }

@@ -52,11 +52,10 @@ pub struct Field {
     pub name: Text,
     /// Without blanks around it.
     pub value: Text,
-    /// In a response: the place of the first line of this name in any case, which may be this one.
-    pub first: u32,
-    /// Unused.
-    pub pad: u32,
 }
+
+/// `nhfc_line`: where one line of a response lies in the bytes of its section.
+pub type Line = ngx_http_ffi_client::FieldSpan;
 
 /// `nhfc_call`: what Lua asks for.
 #[derive(Debug)]
@@ -113,14 +112,18 @@ pub struct Reply {
     pub reason: Text,
     /// Body bytes.
     pub body: Text,
-    /// Header lines.
-    pub fields: *const Field,
-    /// Trailer lines.
-    pub trailers: *const Field,
+    /// The head's bytes.
+    pub head: Text,
+    /// The trailer section's bytes.
+    pub tail: Text,
+    /// Where the header lines lie in `head`.
+    pub lines: *const Line,
+    /// Where the trailer lines lie in `tail`.
+    pub tail_lines: *const Line,
     /// How many header lines.
-    pub nfields: u32,
+    pub nlines: u32,
     /// How many trailer lines.
-    pub ntrailers: u32,
+    pub ntail_lines: u32,
     /// The status code.
     pub status: i32,
     /// The x of HTTP/1.x.
@@ -175,10 +178,12 @@ impl Reply {
         error: Text::ABSENT,
         reason: Text::ABSENT,
         body: Text::ABSENT,
-        fields: ptr::null(),
-        trailers: ptr::null(),
-        nfields: 0,
-        ntrailers: 0,
+        head: Text::ABSENT,
+        tail: Text::ABSENT,
+        lines: ptr::null(),
+        tail_lines: ptr::null(),
+        nlines: 0,
+        ntail_lines: 0,
         status: 0,
         minor: 0,
         flags: 0,

@@ -7,14 +7,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use nginx_sys::ngx_http_request_t;
 use ngx_http_ffi_client::{
-    Collect, Duration, Error, Finished, Id, Keepalive, Request, Scheme, Status, Target, Timeouts,
-    Until,
+    Collect, Duration, Error, Finished, Id, Keepalive, Limit, Request, Scheme, Status, Target,
+    Timeouts, Until,
 };
 
 use crate::abi::{self, AGAIN, CLOSED, Call, Checked, ENDED, HAS_BODY, OK, REUSABLE, Reply, Text};
 use crate::conf::InForce;
 use crate::lua::CoCtx;
 use crate::owner::{self, OwnerKey, Started};
+use crate::result;
 use crate::timer::now;
 use crate::wait::Waiter;
 use crate::worker::{self, State};
@@ -253,7 +254,7 @@ impl State {
         reply.id = handle(id);
         reply.reused = self.engine.reused(id);
         if let Some(head) = self.engine.head(id) {
-            self.answer.head(head, reply);
+            result::head(head, reply);
         }
         if self.engine.has_body(id) {
             reply.flags |= HAS_BODY;
@@ -317,6 +318,12 @@ impl State {
             Status::Gone => Err(self.gone(id, reply)),
             Status::Ended | Status::Running => {
                 let n = self.engine.body(id).len();
+                if n as u64 > self.engine.limits().whole {
+                    // It came while it was being pulled, within the window; gathered it is too large.
+                    self.drop_exchange(id);
+                    reply.id = 0.0;
+                    return Err(Limit::Whole.text());
+                }
                 self.show(id, n, reply);
                 Ok(self.end(id, reply))
             }
@@ -331,7 +338,7 @@ impl State {
 
     fn end(&mut self, id: Id, reply: &mut Reply) -> c_int {
         if let Some(trailers) = self.engine.trailers(id) {
-            self.answer.trailers(trailers, reply);
+            result::trailers(trailers, reply);
         }
         reply.flags |= ENDED;
         OK

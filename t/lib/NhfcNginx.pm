@@ -82,8 +82,9 @@ sub write_config {
     my $temp = join '', map { "    ${_}_temp_path $dir/temp;\n" } qw(client_body proxy fastcgi uwsgi scgi);
     my $lua = $o{no_lua} ? '' : qq(lua_package_path "$root/lua/?.lua;$root/t/lib/?.lua;/usr/share/lua/5.1/?.lua;;";)
         . ' lua_shared_dict cues 4m; lua_socket_log_errors off;';
-    my ($main, $http, $server) = map { $_ // '' } @o{qw(main http server)};
+    my ($main, $http, $server, $events) = map { $_ // '' } @o{qw(main http server events)};
     my $connections = $o{worker_connections} // 1024;
+    $events ||= $ENV{TEST_NGINX_EVENT_TYPE} ? "use $ENV{TEST_NGINX_EVENT_TYPE};" : '';
     open my $out, '>', "$dir/nginx.conf" or die "$dir/nginx.conf: $!";
     print {$out} <<"CONF" or die "$dir/nginx.conf: $!";
 ${load}daemon off;
@@ -93,7 +94,7 @@ pid $dir/nginx.pid;
 error_log $dir/error.log notice;
 $user
 $main
-events { worker_connections $connections; accept_mutex off; }
+events { worker_connections $connections; accept_mutex off; $events }
 http {
     log_format brief '\$arg_id \$status \$body_bytes_sent';
     access_log $dir/access.log brief;
@@ -148,12 +149,14 @@ sub launch {
     my ($self) = @_;
     my $pid = fork // die "fork: $!";
     if (!$pid) {
+        setpgrp 0, 0;    # so that workers whose master is gone can be found
         $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
         open STDIN,  '<', '/dev/null';
         open STDOUT, '>', "$self->{dir}/output";
         open STDERR, '>&', \*STDOUT;
         exec { binary() } $self->command or POSIX::_exit(127);
     }
+    setpgrp $pid, $pid;    # whichever of the two is first
     $self->{pid} = $pid;
     $running{$pid} = $self;
     return;
@@ -169,7 +172,6 @@ sub ended {
     my ($self) = @_;
     if (!defined $self->{status} && waitpid($self->{pid}, WNOHANG) == $self->{pid}) {
         $self->{status} = $?;
-        delete $running{ $self->{pid} } if !$self->workers;
     }
     return defined $self->{status};
 }
@@ -191,10 +193,8 @@ sub quit {
 
 sub kill_all {
     my ($self) = @_;
-    my @workers = $self->{master} eq 'on' && !defined $self->{status} ? $self->workers : ();
-    kill KILL => @workers if @workers;
+    kill KILL => -$self->{pid};
     if (!defined $self->{status}) {
-        kill KILL => $self->{pid};
         waitpid $self->{pid}, 0;
         $self->{status} = $?;
     }

@@ -10,9 +10,16 @@ package NhfcUpstream;
 #                closing to the client and logs "upstream: client closed", or "upstream: client sent more"
 #   /silent      nothing for 2 s, and the body of the request is not read; logs "upstream: client closed"
 #   any other    the request as it came: head and body
+#
+# "use NhfcUpstream qw(deaf);" also gives $TEST_NGINX_DEAF_PORT, where a connection request is never answered.
 
 use strict;
 use warnings;
+
+use Fcntl qw(F_SETFL O_NONBLOCK);
+use Socket qw(AF_INET INADDR_LOOPBACK SOCK_STREAM pack_sockaddr_in unpack_sockaddr_in);
+
+my @deaf;
 
 my $upstream = <<'CONF';
     lua_shared_dict upstream 1m;
@@ -81,5 +88,28 @@ Test::Nginx::Socket::add_block_preprocessor(sub {
     }
     return;
 });
+
+sub import {
+    my ($class, @wanted) = @_;
+    deafen() if grep { $_ eq 'deaf' } @wanted;
+    return;
+}
+
+# The kernel does not answer while as many connections as were asked for wait to be accepted.
+sub deafen {
+    socket my $listener, AF_INET, SOCK_STREAM, 0 or die "socket: $!";
+    bind $listener, pack_sockaddr_in(0, INADDR_LOOPBACK) or die "bind: $!";
+    listen $listener, 0 or die "listen: $!";
+    my $address = getsockname $listener;
+    push @deaf, $listener;
+    for (1 .. 4) {
+        socket my $filler, AF_INET, SOCK_STREAM, 0 or die "socket: $!";
+        fcntl $filler, F_SETFL, O_NONBLOCK or die "fcntl: $!";
+        connect $filler, $address;
+        push @deaf, $filler;
+    }
+    ($ENV{TEST_NGINX_DEAF_PORT}) = unpack_sockaddr_in($address);
+    return;
+}
 
 1;

@@ -19,6 +19,10 @@ my $nginx = NhfcNginx->start(server => <<"CONF");
         lua_check_client_abort on;
         content_by_lua_block { require("nhfc_scenes").wait() }
     }
+    location = /captured {
+        lua_check_client_abort on;
+        content_by_lua_block { ngx.location.capture("/wait", { args = ngx.var.args }) }
+    }
     location = /impatient {
         nhfc_connect_timeout 100ms;
         content_by_lua_block { require("nhfc_scenes").wait() }
@@ -36,6 +40,7 @@ my %stops = (
 my @states = sort keys %stops;
 my $worker = $nginx->worker;
 my $serial = 0;
+my @ended;    # scenes of which nothing may be resumed
 
 sub path {
     my ($way, %args) = @_;
@@ -78,6 +83,7 @@ sub socket_closed {
 
 sub nothing_resumed {
     my ($scene) = @_;
+    push @ended, $scene->{id};
     is($nginx->logged(qr/resumed $scene->{id} /), 0, "$scene->{id}: nothing is resumed");
     return;
 }
@@ -87,6 +93,8 @@ sub nothing_left {
     ok(eventually { $nginx->fds == $fds }, "$what: as many descriptors as before") or diag($nginx->fds . " and not $fds");
     is($nginx->worker, $worker, "$what: the worker lives");
     is_deeply($nginx->complaints, [], "$what: no complaint");
+    my $log = $nginx->log;
+    is_deeply([grep { $log =~ /resumed $_ / } @ended], [], "$what: nothing was resumed later");
     return;
 }
 
@@ -95,13 +103,15 @@ is($nginx->get(path('body', by => 'one_shot', path => '/full/first'))->{body}, N
 ok($peer->saw(qr/^gone /), 'and closes its connection');
 my $fds = $nginx->fds;
 
-for my $state (@states) {
-    my $scene = begin('watched', $state);
-    close $scene->{client};
-    socket_closed($scene, 'when the client leaves');
-    nothing_resumed($scene);
+for my $way (qw(watched captured)) {
+    for my $state (@states) {
+        my $scene = begin($way, $state);
+        close $scene->{client};
+        socket_closed($scene, 'when the client leaves');
+        nothing_resumed($scene);
+    }
+    nothing_left("client abort, $way", $fds);
 }
-nothing_left('client abort', $fds);
 
 for my $way (qw(exit exit_main)) {
     for my $state (@states) {

@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use POSIX ();
 use Test::More;
 
 use NhfcNginx qw(alive eventually read_answer send_request);
@@ -158,7 +159,7 @@ sub under_load {
     my %result;
     my $read = sub {
         my $line = <$in> // return 0;
-        $peer->reports if keys %result % 100 == 0;
+        $peer->reports if keys(%result) % 100 == 0;
         my ($id, $what) = $line =~ /^(\S+) (.*)$/;
         $result{$id} = $what;
         return 1;
@@ -186,7 +187,7 @@ sub under_load {
         push @old, $nginx->workers;
         $nginx->signal('QUIT');
     });
-    ok(eventually { $nginx->ended }, 'load: nginx quits');
+    ok(eventually { !!$nginx->ended }, 'load: nginx quits');
     is($nginx->{status}, 0, 'load: with status 0');
     is_deeply([grep { alive($_) } @old], [], 'load: no worker is left');
     my %logged = map { /^(\S+) (\d+)/ ? ($1 => $2) : () } split /\n/, $nginx->access_log;
@@ -219,6 +220,9 @@ sub under_load {
     my $accepted = $peer->count(qr/^accept /);
     my $old = $nginx->worker;
     my $new = $nginx->reload;
+    # A timer that sleeps would hold the worker as long as it likes; what it holds meanwhile is closed all the same.
+    ok($peer->saw(qr/^gone .*timer-held/), 'shutdown: the connection that a timer holds is closed');
+    $nginx->get('/cue?name=timer-held-held');
     ok(eventually { !alive($old) }, 'shutdown: the old worker leaves');
     is($nginx->worker, $new, 'shutdown: the new one stays');
     is($peer->count(qr/^accept /), $accepted, 'shutdown: nothing was sent again');

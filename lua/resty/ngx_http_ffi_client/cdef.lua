@@ -40,9 +40,12 @@ if not pcall(ffi.typeof, "nhfc_call") then
     typedef struct {
         nhfc_str   name;
         nhfc_str   value;
-        uint32_t   first;
-        uint32_t   pad;
     } nhfc_field;
+
+    typedef struct {
+        uint32_t   name, name_end;
+        uint32_t   value, value_end;
+    } nhfc_line;
 
     typedef struct {
         nhfc_str           scheme, host, pool;
@@ -62,8 +65,9 @@ if not pcall(ffi.typeof, "nhfc_call") then
         void              *sema;
         nhfc_str           error;
         nhfc_str           reason, body;
-        const nhfc_field  *fields, *trailers;
-        uint32_t           nfields, ntrailers;
+        nhfc_str           head, tail;
+        const nhfc_line   *lines, *tail_lines;
+        uint32_t           nlines, ntail_lines;
         int32_t            status, minor;
         uint32_t           flags;
         uint32_t           reused;

@@ -13,6 +13,7 @@ local next = next
 local rawget = rawget
 local rawset = rawset
 local setmetatable = setmetatable
+local sub = string.sub
 local type = type
 
 local ok, new_tab = pcall(require, "table.new")
@@ -20,7 +21,7 @@ if not ok then
     new_tab = function() return {} end
 end
 
-local LINE_SIZE = tonumber(ffi.sizeof("nhfc_field"))
+local LINE_SIZE = tonumber(ffi.sizeof("nhfc_line"))
 
 
 local _M = {}
@@ -94,44 +95,41 @@ local function put(t, name, value)
 end
 
 
--- Puts lines[i] to lines[n - 1] into `t`, a name that differs in case only under its first
--- spelling. The lines point to what begins at `base` in Rust's memory and is now at `bytes`. A tail
--- call and no loop: a trace that meets a compiled loop is given up, a compiled function is linked
--- to.
-local function put_lines(t, lines, base, bytes, i, n)
+-- Puts lines[i] to lines[n - 1], places in `bytes`, into `t`; a name that differs in case only goes
+-- under its first spelling, which `seen` remembers. A tail call and no loop: a trace that meets a
+-- compiled loop is given up, a compiled function is linked to.
+local function put_lines(t, seen, lines, bytes, i, n)
     if i == n then
         return t
     end
 
     local line = lines[i]
-    local value, name = line.value, lines[line.first].name
-    put(t, ffi_str(bytes + (name.p - base), name.n),
-        value.n > 0 and ffi_str(bytes + (value.p - base), value.n) or "")
-    return put_lines(t, lines, base, bytes, i + 1, n)
+    local name = sub(bytes, line.name + 1, line.name_end)
+    local small = lower(name)
+    local first = seen[small]
+    if not first then
+        first = name
+        seen[small] = name
+    end
+    put(t, first, sub(bytes, line.value + 1, line.value_end))
+    return put_lines(t, seen, lines, bytes, i + 1, n)
 end
 
 
--- Adds lines that are in Rust's memory still.
-function _M.add(t, lines, n)
-    local base = lines[0].name.p
-    put_lines(t, lines, base, base, 0, n)
+-- Adds `n` lines that are in Rust's memory still.
+function _M.add(t, head, lines, n)
+    put_lines(t, {}, lines, ffi_str(head.p, head.n), 0, n)
 end
 
 
 -- Most callers read no header, and a table of them costs more than the rest of a response does. So
--- the lines are kept as two strings until somebody looks: the bytes they point into (one buffer, in
--- the order received), and the array itself. nil when there are none.
-function _M.pack(lines, n)
+-- the lines are kept as two strings until somebody looks: the section's bytes, and where in them
+-- the lines lie. nil when there are none.
+function _M.pack(head, lines, n)
     if n == 0 then
         return nil
     end
-
-    local base, last = lines[0].name.p, lines[n - 1]
-    local stop = last.value
-    if stop.n == 0 then                 -- an empty value may point anywhere
-        stop = last.name
-    end
-    return ffi_str(base, stop.p - base + stop.n), ffi_str(lines, n * LINE_SIZE)
+    return ffi_str(head.p, head.n), ffi_str(lines, n * LINE_SIZE)
 end
 
 
@@ -139,8 +137,8 @@ function _M.unpack(bytes, packed)
     local t = {}
     if bytes then
         local n = #packed / LINE_SIZE
-        local lines = ffi_cast("const nhfc_field *", packed)
-        t = put_lines(new_tab(0, n), lines, lines[0].name.p, ffi_cast("const char *", bytes), 0, n)
+        local lines = ffi_cast("const nhfc_line *", packed)
+        t = put_lines(new_tab(0, n), {}, lines, bytes, 0, n)
     end
     setmetatable(t, mt)                 -- not as a tail call: that is not compiled
     return t

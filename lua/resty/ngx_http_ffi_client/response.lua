@@ -77,9 +77,9 @@ local mt = {
 
 -- A table the caller already has in hand gets the fields; it is the same one before and after.
 local function take_trailers(res)
-    local n = result.ntrailers
+    local n = result.ntail_lines
     if n > 0 then
-        headers_add(res.trailers, result.trailers, n)
+        headers_add(res.trailers, result.tail, result.tail_lines, n)
     end
 end
 
@@ -279,7 +279,7 @@ end
 
 -- A response whose body is in `result` already.
 function _M.whole()
-    local bytes, lines = headers_pack(result.fields, result.nfields)
+    local bytes, lines = headers_pack(result.head, result.lines, result.nlines)
     local res = {
         status = result.status,
         reason = ffi_str(result.reason.p, result.reason.n),
@@ -296,7 +296,7 @@ end
 -- A response of which `result` holds the head; `client` holds the connection.
 function _M.streamed(client)
     local has_body = band(result.flags, HAS_BODY) ~= 0
-    local bytes, lines = headers_pack(result.fields, result.nfields)
+    local bytes, lines = headers_pack(result.head, result.lines, result.nlines)
     local res = {
         status = result.status,
         reason = ffi_str(result.reason.p, result.reason.n),

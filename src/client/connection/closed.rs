@@ -1,4 +1,5 @@
 use super::*;
+use crate::machine::Place;
 
 /// Over. The engine closes the socket and frees the slot as soon as a connection gets here, so
 /// what still arrives for its key is late news.
@@ -43,6 +44,26 @@ impl Cause {
     }
 }
 
+/// While a handler runs, its slot says that it did not come back.
+impl Place<State> for State {
+    #[inline(always)]
+    fn state(&self) -> &State {
+        self
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> State {
+        let cause = Cause::Panicked;
+        core::mem::replace(self, State::Closed(Closed { cause }))
+    }
+
+    #[inline(always)]
+    fn put(&mut self, next: State) {
+        // What stood in owns nothing, so nothing is lost by not dropping it.
+        core::mem::forget(core::mem::replace(self, next));
+    }
+}
+
 impl Always<RecvFailed> for State {
     type To = Closed;
     fn always(self, event: RecvFailed, cx: &mut Cx<'_>) -> Closed {
@@ -70,7 +91,7 @@ impl Always<Aborted> for State {
 impl State {
     /// Ends any state, telling the owner what that means for its request.
     fn fail(self, kind: Kind, cx: &mut Cx<'_>) -> Closed {
-        let name = self.tag().name();
+        let name = self.name();
         let (job, seen, parser) = match self {
             State::Resolving(Resolving { job, .. })
             | State::Connecting(Connecting { job, .. })

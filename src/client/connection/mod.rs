@@ -17,6 +17,7 @@ use crate::http::framing::{Asked, NotReused, Verdict};
 use crate::http::head::{Head as ResponseHead, Section};
 use crate::http::parser::Parser;
 use crate::time::{Duration, Instant};
+use crate::trace::Subject;
 
 mod closed;
 mod connecting;
@@ -41,7 +42,7 @@ pub(crate) use pooled::Pooled;
 pub(crate) use reading_body::ReadingBody;
 pub(crate) use reading_head::ReadingHead;
 pub(crate) use resolving::Resolving;
-pub(crate) use table::{Always, Event, EventTag, On, State, StateTag, Step};
+pub(crate) use table::{Always, Event, On, State, Step};
 pub(crate) use tunnelling::Tunnelling;
 pub(crate) use writing::Writing;
 
@@ -61,6 +62,16 @@ pub(crate) struct Link {
     pub(crate) reused: u32,
     /// The entry in the deadline heap.
     pub(crate) armed: Option<Instant>,
+}
+
+impl Link {
+    /// Whom a trace line is about.
+    pub(crate) fn subject(&self) -> Subject {
+        Subject {
+            kind: 'c',
+            serial: self.serial,
+        }
+    }
 }
 
 /// A connection's place in the slab.
@@ -105,7 +116,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) link: &'a mut Link,
     pub(crate) out: &'a mut Out,
     /// Why the move was made, for the trace.
-    pub(crate) why: Option<Reason>,
+    pub(crate) why: &'a mut Option<Reason>,
     /// The event cannot be in this state.
     pub(crate) impossible: bool,
 }
@@ -130,10 +141,11 @@ impl fmt::Display for Reason {
 
 impl Cx<'_> {
     /// Tells the owner something.
+    #[inline(always)]
     pub(crate) fn post(&mut self, owner: Id, event: impl Into<exchange::Event>) {
         self.out
             .posts
-            .push_back(Post::Exchange(owner, event.into()));
+            .push_with(|| Post::Exchange(owner, event.into()));
     }
 
     /// Gives the driver an order.
@@ -184,7 +196,7 @@ impl Cx<'_> {
 
     /// The terminal state, with its reason in the trace.
     pub(crate) fn closed(&mut self, cause: Cause) -> Closed {
-        self.why = Some(Reason::Closed(cause));
+        *self.why = Some(Reason::Closed(cause));
         Closed { cause }
     }
 

@@ -7,50 +7,59 @@ use crate::http::framing::{Framing, verdict};
 use crate::http::parser::Stop;
 
 impl State {
-    /// Takes what it can off `input`, which begins `offset` bytes into the read. Returns how much
-    /// that was, and the event it completes; without one the state wants more bytes.
-    pub(crate) fn parse(
-        &mut self,
-        input: &[u8],
-        offset: usize,
-        out: &mut Out,
-    ) -> (usize, Option<Event>) {
+    /// Takes what it can off `input`, from `at` on, and moves `at` behind it. Returns the event that
+    /// completes; without one the state wants more bytes.
+    pub(crate) fn parse(&mut self, input: &[u8], at: &mut usize, out: &mut Out) -> Option<Event> {
         match self {
-            State::ReadingBody(s) => s.parse(input, offset, out),
-            _ if input.is_empty() => (0, None),
-            State::Writing(s) if s.sent == 0 => (input.len(), Some(Unsolicited.into())),
-            State::Writing(_) => (0, Some(Early.into())),
-            State::ReadingHead(s) => parse_head(&mut s.parser, s.job.asked, s.interim, input, out),
-            State::Tunnelling(s) => parse_tunnel(s, input, out),
-            State::Pooled(_) | State::Held(_) => (input.len(), Some(Unsolicited.into())),
+            State::ReadingBody(s) => s.parse(input, at, out),
+            _ if *at == input.len() => None,
+            State::Writing(s) if s.sent == 0 => unsolicited(input, at),
+            State::Writing(_) => Some(Early.into()),
+            State::ReadingHead(s) => {
+                parse_head(&mut s.parser, s.job.asked, s.interim, input, at, out)
+            }
+            State::Tunnelling(s) => parse_tunnel(s, input, at, out),
+            State::Pooled(_) | State::Held(_) => unsolicited(input, at),
             // These read nothing (see `interest`): the driver reported what cannot be.
             State::Resolving(_)
             | State::Connecting(_)
             | State::Handshaking(_)
-            | State::Closed(_) => (input.len(), Some(Unsolicited.into())),
+            | State::Closed(_) => unsolicited(input, at),
         }
     }
 }
 
+/// Bytes that answer nothing: none of them means anything.
+fn unsolicited(input: &[u8], at: &mut usize) -> Option<Event> {
+    *at = input.len();
+    Some(Unsolicited.into())
+}
+
+/// Behind bytes that are no HTTP/1.1, none means anything.
+#[cold]
+fn malformed(fault: Fault, input: &[u8], at: &mut usize) -> Option<Event> {
+    *at = input.len();
+    Some(Malformed(fault).into())
+}
+
 impl ReadingBody {
-    fn parse(&mut self, input: &[u8], offset: usize, out: &mut Out) -> (usize, Option<Event>) {
-        match self.body.next(&mut self.parser, input) {
-            Ok((taken, Stop::Body { start, end })) => (
-                taken,
-                Some(
-                    Data {
-                        start: offset + start,
-                        end: offset + end,
-                    }
-                    .into(),
-                ),
-            ),
-            Ok((taken, Stop::End)) => match self.trailers(out) {
-                Ok(trailers) => (taken, Some(End { trailers }.into())),
-                Err(fault) => (taken, Some(Malformed(fault).into())),
+    fn parse(&mut self, input: &[u8], at: &mut usize, out: &mut Out) -> Option<Event> {
+        let offset = *at;
+        let (taken, stop) = match self.body.next(&mut self.parser, &input[offset..]) {
+            Ok(next) => next,
+            Err(fault) => return malformed(fault, input, at),
+        };
+        *at += taken;
+        match stop {
+            Stop::Body { start, end } => {
+                let (start, end) = (offset + start, offset + end);
+                Some(Data { start, end }.into())
+            }
+            Stop::End => match self.trailers(out) {
+                Ok(trailers) => Some(End { trailers }.into()),
+                Err(fault) => Some(Malformed(fault).into()),
             },
-            Ok((taken, Stop::More | Stop::Head)) => (taken, None),
-            Err(fault) => (input.len(), Some(Malformed(fault).into())),
+            Stop::More | Stop::Head => None,
         }
     }
 
@@ -70,24 +79,28 @@ fn parse_head(
     asked: Asked,
     interim: u32,
     input: &[u8],
+    at: &mut usize,
     out: &mut Out,
-) -> (usize, Option<Event>) {
-    let taken = match parser.feed_head(input) {
-        Ok((taken, Stop::Head)) => taken,
-        Ok((taken, _)) => return (taken, None),
-        Err(fault) => return (input.len(), Some(Malformed(fault).into())),
+) -> Option<Event> {
+    let (taken, stop) = match parser.feed_head(&input[*at..]) {
+        Ok(fed) => fed,
+        Err(fault) => return malformed(fault, input, at),
     };
+    *at += taken;
+    if stop != Stop::Head {
+        return None;
+    }
     let mut head = out.head();
     match judge(parser, &mut head, asked, interim, out) {
         Ok(Judged::Interim) => {
             parser.reset();
             out.recycle_head(head);
-            (taken, Some(Interim.into()))
+            Some(Interim.into())
         }
-        Ok(Judged::Final(verdict)) => (taken, Some(Head { head, verdict }.into())),
+        Ok(Judged::Final(verdict)) => Some(Head { head, verdict }.into()),
         Err(fault) => {
             out.recycle_head(head);
-            (taken, Some(Malformed(fault).into()))
+            Some(Malformed(fault).into())
         }
     }
 }
@@ -122,18 +135,16 @@ fn judge(
 }
 
 /// The head that answers CONNECT. Its framing fields mean nothing (RFC 9110 9.3.6).
-fn parse_tunnel(s: &mut Tunnelling, input: &[u8], out: &mut Out) -> (usize, Option<Event>) {
+fn parse_tunnel(s: &mut Tunnelling, input: &[u8], at: &mut usize, out: &mut Out) -> Option<Event> {
     let asked = Asked {
         head: true,
         close: false,
     };
-    let (taken, event) = parse_head(&mut s.parser, asked, s.interim, input, out);
-    match event {
+    match parse_head(&mut s.parser, asked, s.interim, input, at, out) {
         // Bytes behind the head would be the peer's TLS speaking first, which it never does.
-        Some(Event::Head(_)) if taken < input.len() => (
-            input.len(),
-            Some(Malformed(Misbehaviour::StatusLine.into()).into()),
-        ),
-        event => (taken, event),
+        Some(Event::Head(_)) if *at < input.len() => {
+            malformed(Misbehaviour::StatusLine.into(), input, at)
+        }
+        event => event,
     }
 }

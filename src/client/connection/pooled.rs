@@ -9,6 +9,7 @@ pub(crate) struct Pooled {
 }
 
 impl On<Claimed> for Pooled {
+    #[inline(always)]
     fn on(self, event: Claimed, cx: &mut Cx<'_>) -> Step<Self, Claimed> {
         cx.link.reused += 1;
         cx.bound(event.job);

@@ -14,6 +14,7 @@ pub(crate) struct ReadingBody {
 }
 
 impl On<Sent> for ReadingBody {
+    #[inline(always)]
     fn on(self, _: Sent, cx: &mut Cx<'_>) -> Step<Self, Sent> {
         cx.post(self.job.owner, exchange::Uploaded);
         Step::to(ReadingBody {
@@ -34,6 +35,7 @@ impl On<SendFailed> for ReadingBody {
 }
 
 impl On<Data> for ReadingBody {
+    #[inline(always)]
     fn on(self, _: Data, cx: &mut Cx<'_>) -> Step<Self, Data> {
         Step::to(ReadingBody {
             since: cx.now,
@@ -43,6 +45,7 @@ impl On<Data> for ReadingBody {
 }
 
 impl On<End> for ReadingBody {
+    #[inline(always)]
     fn on(self, event: End, cx: &mut Cx<'_>) -> Step<Self, End> {
         let ReadingBody {
             job,

@@ -15,6 +15,7 @@ pub(crate) struct ReadingHead {
 }
 
 impl On<Sent> for ReadingHead {
+    #[inline(always)]
     fn on(self, _: Sent, cx: &mut Cx<'_>) -> Step<Self, Sent> {
         cx.post(self.job.owner, exchange::Uploaded);
         Step::to(ReadingHead {
@@ -45,6 +46,7 @@ impl On<Interim> for ReadingHead {
 }
 
 impl On<Head> for ReadingHead {
+    #[inline(always)]
     fn on(self, event: Head, cx: &mut Cx<'_>) -> Step<Self, Head> {
         let ReadingHead {
             job,

@@ -89,7 +89,7 @@ machine! {
         Handshaking + SendFailed      => Closed;
         Tunnelling  + Sent            => Tunnelling;
         Tunnelling  + Interim         => Tunnelling;
-        Tunnelling  + Head            => Handshaking | Closed;
+        Tunnelling  + Head            => Handshaking | Writing | Held | Closed;
         Tunnelling  + Malformed       => Closed;
         Tunnelling  + Eof             => Closed;
         Tunnelling  + SendFailed      => Closed;

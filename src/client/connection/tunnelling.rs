@@ -50,8 +50,15 @@ impl On<Head> for Tunnelling {
                 "Tunnelling",
             ));
         }
-        cx.order(Effect::Handshake { key: cx.link.key });
-        Step::to(Handshaking { job, by })
+        if cx.link.tls {
+            cx.order(Effect::Handshake { key: cx.link.key });
+            return Step::to(Handshaking { job, by });
+        }
+        cx.bound(job);
+        match job.request {
+            true => Step::to(Writing::begin(job, cx)),
+            false => Step::to(Held { owner: job.owner }),
+        }
     }
 }
 

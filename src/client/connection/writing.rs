@@ -11,6 +11,7 @@ pub(crate) struct Writing {
 }
 
 impl On<Sent> for Writing {
+    #[inline(always)]
     fn on(self, _: Sent, cx: &mut Cx<'_>) -> Step<Self, Sent> {
         cx.post(self.job.owner, exchange::Uploaded);
         Step::to(self.reading(Upload::Done, cx))
@@ -19,7 +20,7 @@ impl On<Sent> for Writing {
 
 impl On<Early> for Writing {
     fn on(self, _: Early, cx: &mut Cx<'_>) -> Step<Self, Early> {
-        cx.why = Some(Reason::Early { sent: self.sent });
+        *cx.why = Some(Reason::Early { sent: self.sent });
         let upload = Upload::Owed { sent: self.sent };
         Step::to(self.reading(upload, cx))
     }
@@ -47,7 +48,7 @@ impl On<Eof> for Writing {
 impl On<SendFailed> for Writing {
     /// A peer that stops reading may have answered first: what it sent is still to be read.
     fn on(self, event: SendFailed, cx: &mut Cx<'_>) -> Step<Self, SendFailed> {
-        cx.why = Some(Reason::Unsent(event.0));
+        *cx.why = Some(Reason::Unsent(event.0));
         cx.drive();
         Step::to(ReadingHead {
             any_sent: self.sent > 0,

@@ -7,6 +7,9 @@ use crate::time::Duration;
 pub(crate) struct Dialing {
     /// When the next address is tried beside the ones in flight.
     pub(crate) next: Option<Instant>,
+    /// What the first attempt that failed failed with: later addresses are the less likely ones,
+    /// and so are their errors.
+    pub(crate) failed: Option<Error>,
 }
 
 /// The Connection Attempt Delay recommended by RFC 8305 section 5.
@@ -29,7 +32,7 @@ impl On<Won> for Dialing {
         cx.facts.attempts.retain(|&k| k == event.key);
         // The race is over; what still fails is no reason to try another address.
         cx.facts.addresses.clear();
-        Step::to(Dialing { next: None })
+        Step::to(Dialing { next: None, ..self })
     }
 }
 
@@ -46,15 +49,22 @@ impl On<Bound> for Dialing {
 impl On<AttemptFailed> for Dialing {
     fn on(self, event: AttemptFailed, cx: &mut Cx<'_>) -> Step<Self, AttemptFailed> {
         cx.facts.attempts.retain(|&k| k != event.key);
+        let error = self.failed.unwrap_or(event.error);
         let in_time = cx.facts.connect_by.is_none_or(|by| cx.now < by);
         if in_time && let Some(address) = cx.facts.addresses.pop_front() {
             cx.open(Some(address));
-            return Step::to(Dialing::begin(cx));
+            return Step::to(Dialing {
+                failed: Some(error),
+                ..Dialing::begin(cx)
+            });
         }
         if !cx.facts.attempts.is_empty() {
-            return Step::to(self);
+            return Step::to(Dialing {
+                failed: Some(error),
+                ..self
+            });
         }
-        Step::to(Done::failed(event.error))
+        Step::to(Done::failed(error))
     }
 }
 
@@ -63,7 +73,10 @@ impl On<Waited> for Dialing {
         if let Some(address) = cx.facts.addresses.pop_front() {
             cx.open(Some(address));
         }
-        Step::to(Dialing::begin(cx))
+        Step::to(Dialing {
+            failed: self.failed,
+            ..Dialing::begin(cx)
+        })
     }
 }
 
@@ -73,6 +86,6 @@ impl Dialing {
         let next = (!cx.facts.addresses.is_empty())
             .then(|| cx.now.plus(ATTEMPT_DELAY))
             .flatten();
-        Dialing { next }
+        Dialing { next, failed: None }
     }
 }

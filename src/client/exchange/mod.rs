@@ -17,6 +17,7 @@ use crate::http::framing::{Framing, NotReused};
 use crate::http::head::{Head as ResponseHead, Section};
 use crate::http::request::Encoded;
 use crate::time::{Instant, earlier};
+use crate::trace::Subject;
 
 mod dialing;
 mod done;
@@ -32,7 +33,7 @@ pub(crate) use events::*;
 pub(crate) use queued::Queued;
 pub(crate) use receiving::Receiving;
 pub(crate) use sending::Sending;
-pub(crate) use table::{Always, Event, EventTag, On, State, StateTag, Step};
+pub(crate) use table::{Always, Event, On, State, Step};
 
 /// So many unread bytes are held for a caller that pulls; then the peer has to wait.
 pub(crate) const WINDOW: usize = 64 << 10;
@@ -100,14 +101,12 @@ pub(crate) struct Cx<'a> {
 
 impl Cx<'_> {
     pub(crate) fn tell(&mut self, key: Key, event: impl Into<connection::Event>) {
-        self.out
-            .posts
-            .push_back(Post::Connection(key, event.into()));
+        self.out.posts.push(Post::Connection(key, event.into()));
     }
 
     /// Another attempt; the name's addresses are asked for when there is none.
     pub(crate) fn open(&mut self, address: Option<SocketAddr>) {
-        self.out.posts.push_back(Post::Open {
+        self.out.posts.push(Post::Open {
             owner: self.id,
             address,
         });
@@ -125,6 +124,14 @@ impl Cx<'_> {
 }
 
 impl Slot {
+    /// Whom a trace line is about.
+    pub(crate) fn subject(&self) -> Subject {
+        Subject {
+            kind: 'e',
+            serial: self.facts.serial,
+        }
+    }
+
     /// The work order for a connection.
     pub(crate) fn job(&self) -> Job {
         Job {
@@ -137,21 +144,42 @@ impl Slot {
 }
 
 impl Facts {
-    /// Makes ready for another exchange; buffers keep a modest capacity.
+    /// Makes ready for another exchange; buffers keep a modest capacity. The rest becomes what it is
+    /// by default, field by field: a whole new value would cost three times as much.
     pub(crate) fn clear(&mut self) {
-        let mut fresh = Facts {
-            wire: core::mem::take(&mut self.wire),
-            body: core::mem::take(&mut self.body),
-            attempts: core::mem::take(&mut self.attempts),
-            addresses: core::mem::take(&mut self.addresses),
-            ..Facts::default()
-        };
-        fresh.wire.clear();
-        fresh.wire.shrink_to(KEPT);
-        fresh.body.clear(KEPT);
-        fresh.attempts.clear();
-        fresh.addresses.clear();
-        *self = fresh;
+        let Facts {
+            wire,
+            connect_wire,
+            encoded,
+            timeouts,
+            collect,
+            whole_max,
+            connection,
+            attempts,
+            addresses,
+            connect_by,
+            total_by,
+            retried,
+            reused,
+            head,
+            trailers,
+            has_body,
+            body,
+            waiting,
+            armed,
+            serial,
+        } = self;
+        wire.clear();
+        wire.shrink_to(KEPT);
+        connect_wire.clear();
+        body.clear(KEPT);
+        attempts.clear();
+        addresses.clear();
+        (*encoded, *timeouts, *collect) = Default::default();
+        (*whole_max, *reused, *serial) = (0, 0, 0);
+        (*retried, *has_body) = (false, false);
+        (*connection, *connect_by, *total_by, *armed) = (None, None, None, None);
+        (*head, *trailers, *waiting) = (None, None, None);
     }
 
     /// Body bytes that the caller has not taken.
@@ -221,7 +249,7 @@ impl Always<Aborted> for State {
 
 impl State {
     fn give_up(self, kind: Kind, why: error::Aborted, cx: &mut Cx<'_>) -> Done {
-        let state = self.tag().name();
+        let state = self.name();
         cx.drop_connections(why);
         match self {
             // An outcome stands; only what it left behind goes.

@@ -14,6 +14,7 @@ impl On<Dial> for Queued {
 }
 
 impl On<Bound> for Queued {
+    #[inline(always)]
     fn on(self, event: Bound, cx: &mut Cx<'_>) -> Step<Self, Bound> {
         cx.facts.bind(&event);
         match cx.request {

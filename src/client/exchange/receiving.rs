@@ -6,12 +6,14 @@ use super::*;
 pub(crate) struct Receiving;
 
 impl On<Uploaded> for Receiving {
+    #[inline(always)]
     fn on(self, _: Uploaded, _: &mut Cx<'_>) -> Step<Self, Uploaded> {
         Step::to(self)
     }
 }
 
 impl On<Head> for Receiving {
+    #[inline(always)]
     fn on(self, event: Head, cx: &mut Cx<'_>) -> Step<Self, Head> {
         cx.facts.answered(event);
         Step::to(self)
@@ -31,6 +33,7 @@ impl On<Overflown> for Receiving {
 }
 
 impl On<End> for Receiving {
+    #[inline(always)]
     fn on(self, event: End, cx: &mut Cx<'_>) -> Step<Self, End> {
         cx.facts.trailers = event.trailers;
         if !event.held {

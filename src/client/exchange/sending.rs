@@ -6,12 +6,14 @@ use super::*;
 pub(crate) struct Sending;
 
 impl On<Uploaded> for Sending {
+    #[inline(always)]
     fn on(self, _: Uploaded, _: &mut Cx<'_>) -> Step<Self, Uploaded> {
         Step::to(Receiving)
     }
 }
 
 impl On<Head> for Sending {
+    #[inline(always)]
     fn on(self, event: Head, cx: &mut Cx<'_>) -> Step<Self, Head> {
         cx.facts.answered(event);
         Step::to(Receiving)
@@ -37,7 +39,7 @@ impl Cx<'_> {
             stale && !self.facts.retried && (event.error.retry || self.facts.encoded.idempotent);
         if again {
             self.facts.retried = true;
-            self.out.posts.push_back(Post::Redial { owner: self.id });
+            self.out.posts.push(Post::Redial { owner: self.id });
         }
         again
     }

@@ -1,0 +1,304 @@
+# res.body_reader: pieces as they arrive, never more than asked for.
+use Test::Nginx::Socket 'no_plan';
+use NhfcTest;
+use NhfcUpstream;
+
+no_long_string();
+run_tests();
+
+__DATA__
+
+=== TEST 1: case 82, an event is there when it comes, whatever the size asked for
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local event = "data: 12345678901234567890123\n\n"
+            for _, framing in ipairs({ "Content-Length: 1000\r\n\r\n" .. event, "\r\n" .. event,
+                                       "Transfer-Encoding: chunked\r\n\r\n1f\r\n" .. event .. "\r\n" }) do
+                local httpc = client.new()
+                assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
+                local res = assert(httpc:request({ path = "/raw", query = { hold = 1, piece = "HTTP/1.1 200 OK\r\n" .. framing } }))
+                ngx.update_time()
+                local start = ngx.now()
+                local piece, err = res.body_reader(8192)
+                ngx.update_time()
+                ngx.say(piece == event, " ", err, " ", ngx.now() - start < 0.05)
+                httpc:close()
+            end
+        }
+    }
+--- response_body
+true nil true
+true nil true
+true nil true
+
+
+
+=== TEST 2: pieces come one by one, each when it was sent
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local httpc = client.new()
+            assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
+            ngx.update_time()
+            local start = ngx.now()
+            local res = assert(httpc:request({ path = "/raw", query = { pause = 50, piece = {
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "3\r\none\r\n", "3\r\ntwo\r\n", "5\r\nthree\r\n", "0\r\n\r\n",
+            } } }))
+            ngx.update_time()
+            ngx.say("head ", math.floor((ngx.now() - start) / 0.05 + 0.3))
+            for piece in res.body_reader do
+                ngx.update_time()
+                ngx.say(piece, " ", math.floor((ngx.now() - start) / 0.05 + 0.3))
+            end
+            ngx.update_time()
+            ngx.say("end ", math.floor((ngx.now() - start) / 0.05 + 0.3))
+        }
+    }
+--- response_body
+head 0
+one 1
+two 2
+three 3
+end 4
+
+
+
+=== TEST 3: case 84, never more than asked, and the size may change
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local httpc = client.new()
+            assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
+            local res = assert(httpc:request({ path = "/raw", query = { hold = 1, piece =
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n01234567\r\n8\r\n89abcdef\r\n0\r\n\r\n" } }))
+            for _, size in ipairs({ 1, 3, 2.9, 1 }) do
+                ngx.print(res.body_reader(size), " ")
+            end
+            ngx.say(res:read_body(), " ", httpc:set_keepalive())
+        }
+    }
+--- response_body
+0 123 45 6 789abcdef 1
+
+
+
+=== TEST 4: case 84, every piece has the size asked for at most, and all of them are the body
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local parts = {}
+            for i = 1, 30000 do
+                parts[i] = i % 10 .. "-" .. i
+            end
+            local body = table.concat(parts, ",")
+            for _, size in ipairs({ 1, 3, 100, 4096, 65536, 1000000, 1e18 }) do
+                local httpc = client.new()
+                assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
+                local res = assert(httpc:request({ method = "POST", body = body, headers = { Host = "h" } }))
+                local pieces, most = {}, 0
+                while true do
+                    local piece, err = res.body_reader(size)
+                    if not piece then
+                        assert(not err, err)
+                        break
+                    end
+                    pieces[#pieces + 1] = piece
+                    most = math.max(most, #piece)
+                end
+                ngx.say(most <= size, " ", table.concat(pieces):match("\r\n\r\n(.*)") == body, " ", httpc:set_keepalive())
+            end
+        }
+    }
+--- response_body eval
+"true true 1\n" x 7
+
+
+
+=== TEST 5: case 84, sizes that are no size: an error, and nothing is lost
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local httpc = client.new()
+            assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
+            local res = assert(httpc:request({ path = "/connection" }))
+            local refused = 0
+            for _, size in ipairs({ 0, -1, 0.5, "3", "x", true, false, {}, print, 0/0, -1/0 }) do
+                local ok, piece, err = pcall(res.body_reader, size)
+                refused = refused + (ok and piece == nil and type(err) == "string" and 1 or 0)
+            end
+            ngx.say(refused)
+            ngx.say(res.body_reader(1/0))
+            local piece, err = res.body_reader(nil)
+            ngx.say(piece, " ", err)
+            ngx.say(httpc:set_keepalive())
+        }
+    }
+--- response_body
+11
+1:1
+nil nil
+1
+
+
+
+=== TEST 6: case 83, without a size: pieces of 64 KB at most
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local httpc = client.new()
+            assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
+            local body = ("0123456789"):rep(100000)
+            local res = assert(httpc:request({ method = "POST", body = body, headers = { Host = "h" } }))
+            local all, most = {}, 0
+            for piece in res.body_reader do
+                all[#all + 1] = piece
+                most = math.max(most, #piece)
+            end
+            ngx.say(most <= 65536, " ", #all > 10, " ", table.concat(all):sub(-#body) == body, " ", httpc:set_keepalive())
+        }
+    }
+--- response_body
+true true true 1
+
+
+
+=== TEST 7: case 83, a long stream, read slowly, takes no memory
+--- http_config
+    server {
+        listen 127.0.0.1:$TEST_NGINX_RAND_PORT_3;
+        location / {
+            content_by_lua_block {
+                local block = ("x"):rep(65536)
+                for i = 1, 640 do
+                    ngx.print(block)
+                    if not ngx.flush(true) then
+                        return
+                    end
+                end
+            }
+        }
+    }
+--- config
+    location = /t {
+        content_by_lua_block {
+            local function resident()
+                for line in io.lines("/proc/self/status") do
+                    local kilobytes = line:match("^VmRSS:%s+(%d+)")
+                    if kilobytes then
+                        return tonumber(kilobytes)
+                    end
+                end
+            end
+            local client = require "resty.ngx_http_ffi_client"
+            local httpc = client.new()
+            assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_3))
+            local res = assert(httpc:request({ path = "/" }))
+            res.body_reader(1)
+            collectgarbage()
+            local before, most, total = resident(), 0, 1
+            ngx.sleep(0.3)
+            most = resident()
+            local i = 0
+            for piece in res.body_reader do
+                total, i = total + #piece, i + 1
+                if i % 100 == 0 then
+                    collectgarbage()
+                    most = math.max(most, resident())
+                end
+            end
+            ngx.say(total, " ", most - before < 6000 or most - before, " ", httpc:set_keepalive())
+        }
+    }
+--- timeout: 10
+--- response_body
+41943040 true 1
+
+
+
+=== TEST 8: the reader first, read_body for the rest, trailers at the end
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local httpc = client.new()
+            assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
+            local res = assert(httpc:request({ path = "/raw", query = { hold = 1, pause = 20, piece = {
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "5\r\nworld\r\n", "0\r\nX-Sum: 10\r\n\r\n",
+            } } }))
+            local trailers = res.trailers
+            ngx.say(res.body_reader(2), " ", next(trailers), " ", res:read_trailers())
+            ngx.say(res:read_body(), " ", trailers.x_sum, " ", res:read_trailers() == trailers)
+            ngx.say(httpc:set_keepalive())
+        }
+    }
+--- response_body
+he nil nilthe body has not been read to its end
+lloworld 10 true
+1
+
+
+
+=== TEST 9: a body that two light threads read in turn
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local httpc = client.new()
+            assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
+            local res = assert(httpc:request({ path = "/raw", query = { pause = 20, piece = {
+                "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nab", "cd", "ef",
+            } } }))
+            ngx.print(res.body_reader(), " ")
+            local ok, piece = ngx.thread.wait(ngx.thread.spawn(function() return res.body_reader() end))
+            ngx.print(piece, " ")
+            ngx.print(res.body_reader(), " ")
+            piece = res.body_reader()
+            ngx.say(piece)
+        }
+    }
+--- response_body
+ab cd ef nil
+
+
+
+=== TEST 10: a stream that is passed on as it comes
+--- config
+    location = /pass {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local httpc = client.new()
+            assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
+            local res = assert(httpc:request({ path = "/raw", query = { pause = 20, piece = {
+                "HTTP/1.1 200 OK\r\n\r\n", "first,", "second,", "third",
+            } } }))
+            ngx.status = res.status
+            for piece in res.body_reader do
+                ngx.print(piece)
+                ngx.flush(true)
+            end
+        }
+    }
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local httpc = client.new()
+            assert(httpc:connect("127.0.0.1", tonumber(ngx.var.server_port)))
+            local res = assert(httpc:request({ path = "/pass" }))
+            for piece in res.body_reader do
+                ngx.say(piece)
+            end
+            ngx.say(httpc:set_keepalive())
+        }
+    }
+--- response_body
+first,
+second,
+third
+1
