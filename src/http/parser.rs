@@ -214,7 +214,8 @@ impl Parser {
         let gathered = &self.notes.section.bytes;
         let head = || gathered.iter().chain(before);
         let mut last = head().rev();
-        if (last.next(), last.next()) == (Some(&b'\n'), Some(&b'\r')) {
+        let ended = (last.next(), last.next()) == (Some(&b'\n'), Some(&b'\r'));
+        if ended && last.next() != Some(&b'\r') {
             // The line before is well ended: the first byte of this one begins no name, or a fold.
             return match from {
                 [b' ' | b'\t', ..] => Misbehaviour::HeaderValue,
