@@ -24,7 +24,8 @@ use IO::Select;
 use IO::Socket::INET;
 use POSIX ();
 use Socket qw(AF_UNIX PF_UNSPEC SOCK_STREAM);
-use Time::HiRes qw(sleep time);
+
+use NhfcNginx qw(eventually);
 
 my %running;
 my $owner = $$;
@@ -90,12 +91,7 @@ sub count {
 # Waits until it was reported so often. False when that takes too long.
 sub saw {
     my ($self, $pattern, $times) = @_;
-    my $limit = time + 10;
-    until ($self->count($pattern) >= ($times // 1)) {
-        return 0 if time > $limit;
-        sleep 0.002;
-    }
-    return 1;
+    return eventually { $self->count($pattern) >= ($times // 1) };
 }
 
 # A port on which connecting never ends: a listener whose backlog is full. The kernel drops what comes then.

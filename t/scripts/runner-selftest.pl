@@ -145,11 +145,14 @@ if ($ours) {
         exec $^X, @include, $file or die "exec: $!";
     }
     my $limit = time + 5;
-    sleep 0.05 until left_running() || time > $limit;
+    # The run knows of nginx once this file has its number in it.
+    sleep 0.05 until -s "$dir/servroot/logs/nginx.pid" || time > $limit;
     ok(scalar left_running(), 'interrupted: nginx was up');
     kill TERM => $child;
     waitpid $child, 0;
     isnt($?, 0, 'interrupted: fails');
+    $limit = time + 5;
+    sleep 0.05 until !left_running() || time > $limit;
     is_deeply([left_running()], [], 'interrupted: leaves nothing running');
 }
 
