@@ -19,7 +19,7 @@ use core::ffi::{CStr, c_char, c_void};
 use core::mem::offset_of;
 use core::ptr;
 
-use nginx_sys::{
+use ngx::ffi::{
     NGX_CONF_FLAG, NGX_CONF_TAKE1, NGX_CONF_UNSET, NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET,
     NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF, ngx_command_t,
     ngx_conf_set_flag_slot, ngx_conf_set_msec_slot, ngx_conf_set_num_slot, ngx_conf_set_off_slot,

@@ -3,7 +3,7 @@
 //! Readiness is edge-triggered: a socket is driven until it is not ready any more, or until the
 //! engine wants nothing of it; when the engine begins to want something, it says so.
 
-use nginx_sys::ngx_event_t;
+use ngx::ffi::ngx_event_t;
 use ngx_http_ffi_client::{Event, Key, SocketError};
 
 use crate::socket::{self, Moved, Opened, Socket, Told};

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use nginx_sys::ngx_http_request_t;
+use ngx::ffi::ngx_http_request_t;
 use ngx_http_ffi_client::{
     Collect, Duration, Error, Finished, Id, Keepalive, Limit, Request, Scheme, Status, Target,
     Timeouts, Until,

@@ -8,7 +8,7 @@ use core::ffi::c_int;
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
-use nginx_sys::ngx_http_request_t;
+use ngx::ffi::ngx_http_request_t;
 use ngx_http_ffi_client::Id;
 
 use crate::abi::{ABI, AGAIN, Call, Checked, ERROR, OK, Reply, Text};

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use nginx_sys::{NGX_LOG_ALERT, ngx_cycle, ngx_log_error_core, ngx_log_t, ngx_uint_t};
+use ngx::ffi::{NGX_LOG_ALERT, ngx_cycle, ngx_log_error_core, ngx_log_t, ngx_uint_t};
 
 /// Longest line written; nginx itself cuts at 2048.
 const LINE_MAX: usize = 1800;

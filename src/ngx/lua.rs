@@ -7,7 +7,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 
-use nginx_sys::{
+use ngx::ffi::{
     NGX_HTTP_LOC_CONF_OFFSET, dlsym, ngx_command_t, ngx_conf_set_msec_slot, ngx_conf_set_num_slot,
     ngx_conf_t, ngx_http_cleanup_pt, ngx_http_request_t, ngx_int_t, ngx_module_t, ngx_msec_t,
     ngx_uint_t,

@@ -7,7 +7,7 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_void};
 use core::ptr;
 
-use nginx_sys::{
+use ngx::ffi::{
     NGX_HTTP_MODULE, NGX_LOG_EMERG, NGX_OK, ngx_conf_log_error, ngx_conf_t, ngx_cycle, ngx_cycle_t,
     ngx_http_conf_ctx_t, ngx_http_module, ngx_http_module_t, ngx_http_request_t, ngx_int_t,
     ngx_module_t, ngx_uint_t,
@@ -94,7 +94,7 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
                     text.as_ptr(),
                 );
             }
-            nginx_sys::NGX_ERROR as ngx_int_t
+            ngx::ffi::NGX_ERROR as ngx_int_t
         }
     }
 }

@@ -7,7 +7,7 @@
 use core::ffi::c_void;
 use core::ptr;
 
-use nginx_sys::{ngx_http_cleanup_add, ngx_http_cleanup_pt, ngx_http_request_t};
+use ngx::ffi::{ngx_http_cleanup_add, ngx_http_cleanup_pt, ngx_http_request_t};
 use ngx_http_ffi_client::Id;
 
 use crate::wait::Waiter;

@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 use core::net::SocketAddr;
 use core::ptr::{self, NonNull};
 
-use nginx_sys::{
+use ngx::ffi::{
     AF_INET, AF_INET6, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EHOSTDOWN, EHOSTUNREACH, EMFILE,
     ENETDOWN, ENETUNREACH, ENFILE, EPIPE, ETIMEDOUT, NGX_AGAIN, NGX_DECLINED, NGX_LOG_ERR, NGX_OK,
     NGX_USE_CLEAR_EVENT, SO_ERROR, SOL_SOCKET, getsockopt, in_addr, in_port_t, in6_addr,

@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 
-use nginx_sys::{
+use ngx::ffi::{
     ngx_add_timer, ngx_connection_t, ngx_current_msec, ngx_del_timer, ngx_delete_posted_event,
     ngx_event_t, ngx_msec_t, ngx_post_event, ngx_posted_events, ngx_posted_next_events,
     ngx_socket_t,

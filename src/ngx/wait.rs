@@ -13,7 +13,7 @@ use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 use std::collections::VecDeque;
 
-use nginx_sys::{ngx_http_cleanup_pt, ngx_http_request_t};
+use ngx::ffi::{ngx_http_cleanup_pt, ngx_http_request_t};
 
 use crate::lua::{CoCtx, Coroutines, Lua, Sema, Semaphores};
 

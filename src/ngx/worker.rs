@@ -16,7 +16,7 @@ use core::ptr::NonNull;
 use std::collections::VecDeque;
 use std::panic::catch_unwind;
 
-use nginx_sys::{NGX_LOG_NOTICE, ngx_event_t};
+use ngx::ffi::{NGX_LOG_NOTICE, ngx_event_t};
 use ngx_http_ffi_client::{Effect, Engine, Event, Id, Key, ResolveError, TlsError};
 
 use crate::abi::{AGAIN, Reply};

@@ -62,10 +62,11 @@ sub answers {
 # Fills the pool with connections that never expire.
 sub fill_pool {
     my ($nginx, $peer) = @_;
+    my $before = $nginx->sockets_to($peer->{port});
     for my $by (qw(kept stream)) {
         is($nginx->get(path($peer, 'body', by => $by, path => '/full/pool', idle => 0))->{body}, NhfcPeer::body('/full/pool'), "$by");
     }
-    is(scalar $nginx->sockets_to($peer->{port}), 1, 'a connection is idle in the pool');
+    is(scalar $nginx->sockets_to($peer->{port}), $before + 1, 'a connection is idle in the pool');
     return;
 }
 
@@ -73,12 +74,13 @@ for my $case (['usual timeouts', ''], ['no timeouts', $endless]) {
     my ($name, $http) = @$case;
     my $peer = NhfcPeer->start;
     my $nginx = start(http => $http);
-    fill_pool($nginx, $peer);
     my @requests = stopped_requests($nginx, $peer);
+    fill_pool($nginx, $peer);
     my $old = $nginx->worker;
     my $new = $nginx->reload;
     is($nginx->get('/pid')->{body}, $new, "$name: the new worker answers");
-    ok(alive($old), "$name: the old worker stays for its requests");
+    ok($peer->saw(qr{^gone \d+ /full/pool$}), "$name: the old worker closes its idle connection");
+    ok(alive($old), "$name: and stays for its requests");
     $peer->go;
     answers($name, @requests);
     ok(eventually { !alive($old) }, "$name: the old worker leaves");
