@@ -74,6 +74,7 @@ if not pcall(ffi.typeof, "nhfc_call") then
     } nhfc_result;
 
     uint32_t nhfc_abi(void);
+    int nhfc_plain_yield(void);
     int nhfc_fetch(ngx_http_request_t *r, const nhfc_call *c, nhfc_result *out);
     int nhfc_connect(ngx_http_request_t *r, const nhfc_call *c, nhfc_result *out);
     int nhfc_request(ngx_http_request_t *r, double id, const nhfc_call *c,

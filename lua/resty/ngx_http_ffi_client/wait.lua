@@ -33,6 +33,9 @@ local err_text = ffi_new("unsigned char[?]", ERR_SIZE)
 local err_size = ffi_new("size_t[1]")
 local phase_err = ffi_new("char *[1]")
 
+-- Whether Rust was told that we can wait without a semaphore.
+local asked = false
+
 -- The phases as ngx_lua numbers them, and those in which it lets a light thread wait.
 local PHASES = {
     [0x0001] = "set_by_lua*", [0x0002] = "rewrite_by_lua*", [0x0004] = "access_by_lua*",
@@ -73,13 +76,22 @@ function _M.enter()
         -- Worded as ngx_lua words it for cosockets.
         return nil, "API disabled in the context of " .. (PHASES[phase] or "an unknown phase")
     end
+    if not asked then
+        asked = true
+        C.nhfc_plain_yield()            -- from now on replies may come without a semaphore
+    end
     return r
 end
 
 
--- Waits until Rust posts. 2147483647 ms is "for ever": Rust keeps the timeouts. true, or nil, err
+-- Waits until Rust posts, or where it gave no semaphore (ngx_lua 0.10.29 and later), resumes us. 2147483647 ms is "for ever": Rust keeps the timeouts. true, or nil, err
 -- when waiting was not possible.
 local function sleep(r)
+    if result.sema == nil then
+        co_yield()
+        return true
+    end
+
     err_size[0] = ERR_SIZE
     local rc = C.ngx_http_lua_ffi_sema_wait(r, result.sema, 2147483647, err_text, err_size)
     if rc == AGAIN then
