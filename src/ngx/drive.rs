@@ -32,13 +32,20 @@ impl State {
         }
     }
 
-    /// Sends what is owed and receives once. A socket that stays ready is queued again, behind the
+    /// Receives once and sends what is owed. A socket that stays ready is queued again, behind the
     /// orders that what it received has caused, or in the next turn once its share is used up.
+    ///
+    /// In this order, because what a kept connection has for us before a request leaves on it is
+    /// no answer to that request.
     pub(crate) fn drive(&mut self, key: Key, budget: usize) {
         let Some(socket) = self.sockets.get(key).filter(|s| !s.connecting) else {
             return;
         };
-        let (sent, owing) = match self.send(key, socket, budget) {
+        // Eof and failures have ended what there was to drive.
+        let Some(received) = self.receive(key, socket) else {
+            return;
+        };
+        let (sent, owing) = match self.send(key, socket, budget.saturating_sub(received)) {
             Ok(sent) => sent,
             Err(error) => {
                 self.engine.handle(key, Event::SendFailed(error), now());
@@ -46,10 +53,6 @@ impl State {
             }
         };
         socket.watch_writes(owing);
-        // Eof and failures have ended what there was to drive.
-        let Some(received) = self.receive(key, socket) else {
-            return;
-        };
         let left = budget.saturating_sub(sent + received);
         let reading = received > 0 && socket.can_read();
         let writing = owing && socket.can_write();

@@ -195,6 +195,7 @@ impl State {
         if let Some(ticket) = self.owners.ticket(id) {
             ticket.waiter = waiter;
         }
+        self.begun = Some(id);
         reply.id = handle(id);
         reply.sema = sema;
         Ok(AGAIN)

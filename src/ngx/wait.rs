@@ -50,6 +50,9 @@ pub(crate) struct Waits {
     /// Their exchange is gone, but a coroutine that will soon be torn down may still queue on
     /// them.
     limbo: Vec<NonNull<Sema>>,
+    /// Posted to a waiter that will run in this turn of the loop. Until it has, the count is zero
+    /// as if nobody queued.
+    dismissed: Vec<NonNull<Sema>>,
     /// Coroutines to be resumed by name.
     resumes: VecDeque<NonNull<CoCtx>>,
 }
@@ -62,6 +65,7 @@ impl Waits {
             plain: false,
             free: Vec::new(),
             limbo: Vec::new(),
+            dismissed: Vec::new(),
             resumes: VecDeque::new(),
         }
     }
@@ -132,9 +136,10 @@ impl Waits {
         }
     }
 
-    /// Wakes the waiter. `false` when it is gone.
-    pub(crate) fn wake(&mut self, waiter: &mut Waiter) -> bool {
-        if !self.present(*waiter) {
+    /// Wakes the waiter. `false` when it is gone. One that has `begun` and does not queue yet will
+    /// find the semaphore posted, and not wait at all.
+    pub(crate) fn wake(&mut self, waiter: &mut Waiter, begun: bool) -> bool {
+        if !begun && !self.present(*waiter) {
             return false;
         }
         match waiter {
@@ -142,7 +147,7 @@ impl Waits {
             Waiter::Sema { posted: true, .. } | Waiter::Coroutine { posted: true, .. } => {}
             Waiter::Sema { sema, posted } => {
                 *posted = true;
-                // SAFETY: ours, and somebody waits: this posts nginx's event and runs nothing.
+                // SAFETY: ours; at most this posts nginx's event, and it runs nothing.
                 unsafe { (self.semaphores.post)(sema.as_ptr(), 1) };
             }
             Waiter::Coroutine { co, posted } => {
@@ -153,12 +158,20 @@ impl Waits {
         true
     }
 
-    /// Wakes the waiter of an exchange that is over: it will run, ask, and find nothing.
-    pub(crate) fn dismiss(&mut self, mut waiter: Waiter) {
-        self.wake(&mut waiter);
-        if let Waiter::Sema { sema, posted } = waiter {
-            self.release(sema, posted);
+    /// Wakes the waiter of an exchange that is over: it will run, ask, and find nothing. The
+    /// caller sees to it that [`Waits::next_turn`] is called.
+    pub(crate) fn dismiss(&mut self, mut waiter: Waiter, begun: bool) {
+        self.wake(&mut waiter, begun);
+        match waiter {
+            Waiter::Sema { sema, posted: true } => self.dismissed.push(sema),
+            Waiter::Sema { sema, posted } => self.release(sema, posted),
+            Waiter::Nobody | Waiter::Coroutine { .. } => {}
         }
+    }
+
+    /// Another turn of the loop: whoever was dismissed in the last has run, or is gone.
+    pub(crate) fn next_turn(&mut self) {
+        self.limbo.append(&mut self.dismissed);
     }
 
     /// Ends a wait whose coroutine is the one that is calling us: it has run.
@@ -244,7 +257,8 @@ impl Waits {
 impl Drop for Waits {
     /// ngx_lua counts its semaphores when it leaves.
     fn drop(&mut self) {
-        for sema in self.free.drain(..).chain(self.limbo.drain(..)) {
+        let unused = self.free.drain(..).chain(self.limbo.drain(..));
+        for sema in unused.chain(self.dismissed.drain(..)) {
             // SAFETY: ours, and not used afterwards.
             unsafe { (self.semaphores.free)(sema.as_ptr()) }
         }

@@ -55,6 +55,9 @@ pub(crate) struct State {
     pub(crate) shown: Option<(Id, usize)>,
     /// Connections to be driven, with the bytes they may move in this turn.
     pub(crate) drives: VecDeque<(Key, usize)>,
+    /// The exchange whose caller has just been told to wait, until Lua calls again or nginx does: a
+    /// waiter that is not there yet must not be taken for one that was killed.
+    pub(crate) begun: Option<Id>,
     /// Exchanges whose semaphore was posted and whose coroutine has not called yet.
     posted: Vec<Id>,
     /// Exchanges whose owner has had its share of this turn.
@@ -97,6 +100,7 @@ pub(crate) fn with_engine<R>(f: impl FnOnce(&mut State) -> R) -> Result<R, Failu
 pub(crate) fn enter(f: impl FnOnce(&mut State)) {
     let handler = || {
         with(|state| {
+            state.begun = None;
             if !state.broken {
                 state.sweep();
                 f(state);
@@ -117,6 +121,7 @@ pub(crate) fn ask<T>(
     finish: impl FnOnce(&mut State, T, &mut Reply) -> Result<c_int, Failure>,
 ) -> Result<c_int, Failure> {
     let begun = with_engine(|state| {
+        state.begun = None;
         state.settle_shown();
         let started = start(state, reply);
         (started, state.work(true))
@@ -211,6 +216,7 @@ impl State {
             answer: Answer::default(),
             shown: None,
             drives: VecDeque::new(),
+            begun: None,
             posted: Vec::new(),
             next_turn: Vec::new(),
             opening: false,
@@ -270,7 +276,7 @@ impl State {
         else {
             return;
         };
-        if self.waits.wake(&mut ticket.waiter) {
+        if self.waits.wake(&mut ticket.waiter, self.begun == Some(id)) {
             self.posted.push(id);
         } else {
             self.drop_exchange(id);
@@ -299,7 +305,9 @@ impl State {
     /// Ends an exchange as above. Who waits is woken and finds it gone.
     pub(crate) fn close_exchange(&mut self, id: Id) {
         if let Some(ticket) = self.owners.ticket(id) {
-            self.waits.dismiss(core::mem::take(&mut ticket.waiter));
+            let waiter = core::mem::take(&mut ticket.waiter);
+            self.waits.dismiss(waiter, self.begun == Some(id));
+            self.turn_event.post_next();
         }
         self.drop_exchange(id);
     }
@@ -414,6 +422,7 @@ unsafe extern "C" fn on_timer(_: *mut ngx_event_t) {
 /// The next turn has begun for those who had had their share of the last.
 unsafe extern "C" fn on_turn(_: *mut ngx_event_t) {
     enter(|state| {
+        state.waits.next_turn();
         for id in core::mem::take(&mut state.next_turn) {
             if let Some(owner) = state.owners.ticket(id).map(|t| t.owner()) {
                 state.owners.new_turn(owner);

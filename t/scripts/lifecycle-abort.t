@@ -165,7 +165,7 @@ for my $state (grep { !/held|one_shot/ } @states) {
     cue($scene->{id});
     socket_closed($scene, 'with the deadline');
     cue("$scene->{id}-end");
-    like(read_answer($scene->{client})->{body}, qr/^(?:1|nilalready dead)$/m, "$scene->{id}: the request goes on");
+    like(read_answer($scene->{client})->{body}, qr/^(?:1|nilalready (?:dead|terminated))$/m, "$scene->{id}: the request goes on");
 }
 nothing_left('kill, then a deadline', $fds);
 
