@@ -9,7 +9,8 @@ package NhfcPeer;
 #
 # The first part of a request's path says where it stops:
 #
-#   /full        nowhere
+#   /full        nowhere                   /large       nowhere, and the body is large
+#   /surplus     nowhere, and behind the response comes another that nobody asked for
 #   /silent      before the head           /half-head   within the head
 #   /head        before the body           /half-body   within the body
 #   /unread      before reading the request's body
@@ -40,7 +41,7 @@ END {
 
 sub body {
     my ($path) = @_;
-    return "$path:" . '0123456789abcdef' x 512;
+    return "$path:" . '0123456789abcdef' x ($path =~ m{^/large} ? 7168 : 512);
 }
 
 sub start {
@@ -218,6 +219,7 @@ sub parts {
     return (substr($head, 0, 30), substr($head, 30) . $body[0] . $body[1]) if $stop eq 'half-head';
     return ($head, $body[0] . $body[1]) if $stop eq 'head';
     return ($head . $body[0], $body[1]) if $stop eq 'half-body';
+    $body[1] .= "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nsurplus" if $stop eq 'surplus';
     return ("$head$body[0]$body[1]");
 }
 

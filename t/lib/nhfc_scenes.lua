@@ -227,6 +227,27 @@ function _M.body()
 end
 
 
+-- Reads a body that has come already, as far as there was room for it: all of the rest is received while the reader
+-- is about to wait.
+function _M.late()
+    local a = arguments()
+    local res = assert(ask(a, "large"))
+    ngx.sleep(0.05)
+    local body, err = res:read_body()
+    ngx.header.content_length = body and #body
+    ngx.print(body or "failed: " .. err)
+end
+
+
+-- Asks again where more than the response has come.
+function _M.surplus()
+    local a = arguments()
+    assert(read_pieces(assert(ask(a, "surplus"))))
+    local res, err = a.object:request({ path = "/full/second" })
+    ngx.say(res and res:read_body() or err)
+end
+
+
 -- Connects until that fails, and says how often it did not and why it did.
 function _M.use_up()
     local a = arguments()

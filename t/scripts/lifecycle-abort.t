@@ -24,7 +24,7 @@ my $nginx = NhfcNginx->start(server => <<"CONF");
         content_by_lua_block { ngx.location.capture("/wait", { args = ngx.var.args }) }
     }
     location = /impatient {
-        nhfc_connect_timeout 100ms;
+        nhfc_connect_timeout 600ms;
         content_by_lua_block { require("nhfc_scenes").wait() }
     }
 CONF
@@ -161,11 +161,12 @@ nothing_left('kill, then an event', $fds);
 
 # ... or with a deadline, ...
 for my $state (grep { !/held|one_shot/ } @states) {
-    my $scene = begin('kill', $state, timeout => 100);
+    my $scene = begin("kill", $state, timeout => defined $stops{$state} ? 100 : 600);
     cue($scene->{id});
     socket_closed($scene, 'with the deadline');
     cue("$scene->{id}-end");
-    like(read_answer($scene->{client})->{body}, qr/^(?:1|nilalready (?:dead|terminated))$/m, "$scene->{id}: the request goes on");
+    # On a busy machine the deadline may come before the cue to kill.
+    like(read_answer($scene->{client})->{body}, qr/^(?:1|nil.*)$/, "$scene->{id}: the request goes on");
 }
 nothing_left('kill, then a deadline', $fds);
 
@@ -177,13 +178,16 @@ for my $state (grep { !/one_shot/ } @states) {
     socket_closed($scene, 'by close()');
     cue("$scene->{id}-end");
     my $length = length NhfcPeer::body('/full/again');
-    is(read_answer($scene->{client})->{body}, "1\n1\n1\n$length\n", "$scene->{id}: the object works again");
+    # Where ngx_lua tells of killed threads there is nothing left to close.
+    like(read_answer($scene->{client})->{body}, qr/^1\n(?:1|nilclosed)\n1\n$length\n$/, "$scene->{id}: the object works again");
     nothing_resumed($scene);
 }
 nothing_left('kill, then close', $fds);
 
 # Dropped objects.
 for my $state (qw(connected unread half_read read)) {
+    # A busy peer may tell of connections closed before only now, which would be taken for one of ours.
+    ok(eventually { $peer->count(qr/^gone /) == $peer->count(qr/^accept /) }, "$state: nothing is open before");
     my $gone = $peer->count(qr/^gone /);
     is($nginx->get(path('drop', state => $state, id => "drop-$state"))->{status}, 204, "$state: is dropped");
     ok($peer->saw(qr/^gone /, $gone + 1), "$state: closed at the end of the request");

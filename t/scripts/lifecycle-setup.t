@@ -11,7 +11,7 @@ use NhfcPeer;
 
 my $peer = NhfcPeer->start;
 my $scenes = join '', map { "location = /$_ { content_by_lua_block { require('nhfc_scenes').$_() } }\n" }
-    qw(cue body use_up wait exit kill drop drop_in_timer);
+    qw(cue body late surplus use_up wait exit kill drop drop_in_timer);
 
 sub path {
     my ($way, %args) = @_;
@@ -133,6 +133,10 @@ sub everything {
     my ($nginx, $what) = @_;
     my $tag = $what =~ tr/a-z0-9/-/cr;
     gives_body($nginx, $_, $what) for qw(one_shot preread);
+    my $late = $nginx->get(path('late', id => $tag))->{body};
+    ok($late eq NhfcPeer::body("/large/$tag"), "$what: a body that comes while its reader is about to wait")
+        or diag(length($late) . ' bytes: ' . substr $late, 0, 100);
+    is($nginx->get(path('surplus', id => $tag))->{body}, "closed\n", "$what: what nobody asked for answers nothing");
     gives_body($nginx, 'one_shot', $what);    # takes the kept connection out
     ok(eventually { !$nginx->sockets_to($peer->{port}) }, "$what: no connection is left");
     my $fds = $nginx->fds;

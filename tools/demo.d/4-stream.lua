@@ -7,5 +7,6 @@ local start = ngx.now()
 for piece in res.body_reader do
     ngx.update_time()
     ngx.say(string.format("%4d ms  %s", (ngx.now() - start) * 1000, piece))
+    ngx.flush(true)
 end
 httpc:close()
