@@ -1,15 +1,13 @@
 //! The caller's side: start, wait, look, take.
 
 use alloc::boxed::Box;
-use core::net::SocketAddr;
 
-use super::connection::{self, After, State as ConnectionState};
+use super::connection::{self, After, State as ConnectionState, within};
 use super::deadlines::Who;
 use super::error::{Aborted, Error, Kind, Misuse};
 use super::exchange::{self, Facts, State};
 use super::out::Post;
 use super::pool::Shelf;
-use super::target::known;
 use super::{Collect, Engine, Id, Keepalive, NotReused, Request, Target, Timeouts, Until};
 use crate::http::fault::Limit;
 use crate::http::request::{Authority, encode, encode_connect};
@@ -139,30 +137,27 @@ impl Engine {
     /// # Errors
     /// Why the connection was closed instead.
     pub fn release(&mut self, id: Id, keepalive: Keepalive, now: Instant) -> Result<(), NotReused> {
-        let verdict = self.releasable(id);
-        let key = match verdict {
-            Ok(key) => key,
-            Err(why) => {
-                self.abort(id, now);
-                return Err(why);
-            }
+        let verdict = self.releasable(id, now);
+        let Ok((key, shelf, _)) = self.held(id) else {
+            self.abort(id, now);
+            return verdict;
         };
         if let Some(slot) = self.exchanges.get_mut(id) {
             slot.facts.connection = None;
-            if let Some(size) = keepalive.pool_size {
-                self.pool.size(slot.shelf, size);
-            }
+        }
+        if verdict.is_ok()
+            && let Some(size) = keepalive.pool_size
+        {
+            self.pool.size(shelf, size);
         }
         self.forget(id);
+        let idle = keepalive.idle;
         self.out.posts.push(Post::Connection(
             key,
-            connection::Released {
-                idle: keepalive.idle,
-            }
-            .into(),
+            connection::Released { idle, verdict }.into(),
         ));
         self.run(now);
-        Ok(())
+        verdict
     }
 
     /// Ends an exchange in any state, closes its connections and forgets it.
@@ -298,41 +293,6 @@ impl Engine {
         }
     }
 
-    /// An idle connection of the same origin, or a new one.
-    fn start(&mut self, id: Id, now: Instant) {
-        let Some(slot) = self.exchanges.get(id) else {
-            return;
-        };
-        let (job, shelf) = (slot.job(), slot.shelf);
-        match self.pool.claim(shelf) {
-            Some(key) => {
-                self.counters.reused += 1;
-                self.out
-                    .posts
-                    .push(Post::Connection(key, connection::Claimed { job }.into()));
-            }
-            None => self.dial(id, now),
-        }
-        self.run(now);
-    }
-
-    /// Makes a fresh connection for an exchange that is `Queued`.
-    pub(super) fn dial(&mut self, id: Id, now: Instant) {
-        let Some(slot) = self.exchanges.get_mut(id) else {
-            return;
-        };
-        slot.facts.connect_by = now.plus(slot.facts.timeouts.connect);
-        let (host, port) = self.pool.peer(slot.shelf);
-        if let Some((first, second)) = known(host) {
-            let addresses = &mut slot.facts.addresses;
-            addresses.push_back((first, port).into());
-            addresses.extend(second.map(|ip| SocketAddr::from((ip, port))));
-        }
-        self.out
-            .posts
-            .push(Post::Exchange(id, exchange::Dial.into()));
-    }
-
     /// The live held connection of an exchange that is over and read to its end.
     fn held(&self, id: Id) -> Result<(super::Key, Shelf, Timeouts), Misuse> {
         let slot = self.exchanges.get(id).ok_or(Misuse::NotConnected)?;
@@ -357,7 +317,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn releasable(&self, id: Id) -> Result<super::Key, NotReused> {
+    pub(super) fn releasable(&self, id: Id, now: Instant) -> Result<(), NotReused> {
         let slot = self.exchanges.get(id).ok_or(NotReused::Gone)?;
         let State::Done(done) = &slot.state else {
             return Err(if slot.facts.head.is_some() {
@@ -367,12 +327,14 @@ impl Engine {
             });
         };
         done.reuse?;
-        self.held(id)
-            .map(|(key, ..)| key)
-            .map_err(|misuse| match misuse {
-                Misuse::BodyUnread => NotReused::BodyUnread,
-                _ => NotReused::Gone,
-            })
+        let (key, ..) = self.held(id).map_err(|misuse| match misuse {
+            Misuse::BodyUnread => NotReused::BodyUnread,
+            _ => NotReused::Gone,
+        })?;
+        match self.connections.get(key).map(|c| &c.state) {
+            Some(ConnectionState::Held(held)) => within(held.term, now),
+            _ => Err(NotReused::Gone),
+        }
     }
 
     /// Frees an exchange's slot and keeps its buffers.

@@ -8,7 +8,7 @@ use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
 use super::error::Why;
-use super::{Id, Key};
+use super::{Id, Key, NotReused};
 use crate::time::Instant;
 
 /// Whose deadline.
@@ -25,6 +25,8 @@ pub(crate) enum Due {
     Budget(Why),
     /// A pooled connection was not used for its idle time.
     Idle,
+    /// A pooled connection must not be used any longer.
+    Over(NotReused),
     /// The wait before the next address is over (RFC 8305 section 5).
     NextAddress,
 }

@@ -326,7 +326,7 @@ impl Engine {
                 self.step_exchange(id, exchange::Expired(why).into(), now);
             }
             // Only connections idle.
-            (Who::Exchange(_), Due::Idle) => {}
+            (Who::Exchange(_), Due::Idle | Due::Over(_)) => {}
         }
         self.run(now);
     }

@@ -27,6 +27,7 @@ pub mod event;
 pub(crate) mod exchange;
 mod gathered;
 mod out;
+mod places;
 mod pool;
 mod results;
 mod run;

@@ -71,8 +71,8 @@ impl Engine {
     ///
     /// # Errors
     /// The reason that [`Engine::release`] would give.
-    pub fn reusable(&self, id: Id) -> Result<(), NotReused> {
-        self.releasable(id).map(|_| ())
+    pub fn reusable(&self, id: Id, now: Instant) -> Result<(), NotReused> {
+        self.releasable(id, now)
     }
 
     /// What is left of an exchange that is over; `None` while it runs. The name is free

@@ -196,3 +196,34 @@ fn a_caught_panic_costs_one_exchange() {
     engine.recover(Instant(3));
     assert_eq!(orders(&mut engine), [], "nothing left to mend");
 }
+
+#[test]
+fn what_is_over_is_not_taken_though_nobody_has_looked_yet() {
+    let mut engine = engine();
+    let (_, key) = dialled(&mut engine, KEEP);
+    let n = engine.output(key).len();
+    engine.sent(key, n, Instant(1));
+    let response = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    receive(&mut engine, key, response, Instant(2));
+    assert!(engine.pooled(key));
+    orders(&mut engine);
+
+    // The driver's timer is late: it fires behind whatever else this turn brings.
+    let late = Instant(1002);
+    let id = engine
+        .fetch(
+            &target("127.0.0.1"),
+            &get(),
+            Timeouts::default(),
+            Collect::Whole,
+            KEEP,
+            late,
+        )
+        .unwrap();
+    let orders = orders(&mut engine);
+    assert!(
+        matches!(orders[..], [Effect::Close { key: old }, Effect::Connect { key: new, .. }] if old == key && new != key),
+        "{orders:?}"
+    );
+    assert_eq!((engine.reused(id), engine.counters().reused), (0, 0));
+}

@@ -6,7 +6,7 @@
 use super::body::Body;
 use super::fault::{Fault, Misbehaviour};
 use super::head::Head;
-use super::syntax::{list, number};
+use super::syntax::{list, number, trim};
 
 /// How the body of a response is delimited (RFC 9112 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,10 @@ pub enum NotReused {
     Http10Coding,
     /// The body was ended by the connection.
     ClosedByBody,
+    /// The peer closes idle connections within a second (`Keep-Alive: timeout`).
+    PeerTimeout,
+    /// The peer takes no more requests (`Keep-Alive: max=0`).
+    PeerMax,
     /// The request was not sent to its end.
     UploadUnfinished,
     /// The response was not read to its end.
@@ -65,6 +69,8 @@ impl NotReused {
         NotReused::Http10,
         NotReused::Http10Coding,
         NotReused::ClosedByBody,
+        NotReused::PeerTimeout,
+        NotReused::PeerMax,
         NotReused::UploadUnfinished,
         NotReused::BodyUnread,
         NotReused::Busy,
@@ -79,6 +85,8 @@ impl NotReused {
             NotReused::Http10 => "HTTP/1.0",
             NotReused::Http10Coding => "HTTP/1.0 with Transfer-Encoding",
             NotReused::ClosedByBody => "body ended by the connection",
+            NotReused::PeerTimeout => "peer's keep-alive timeout",
+            NotReused::PeerMax => "peer's keep-alive max",
             NotReused::UploadUnfinished => "upload not finished",
             NotReused::BodyUnread => "body not read",
             NotReused::Busy => "exchange running",
@@ -101,6 +109,17 @@ pub(crate) struct Asked {
 pub(crate) struct Verdict {
     pub(crate) framing: Framing,
     pub(crate) reuse: Result<(), NotReused>,
+    pub(crate) notice: Option<Notice>,
+}
+
+/// What the peer says in its Keep-Alive field about a connection that both sides keep. Whoever
+/// holds the connection may go on; others must not find it later than that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Notice {
+    /// For so many milliseconds from the end of the response it may be found idle.
+    pub(crate) idle_ms: u32,
+    /// Why no longer.
+    pub(crate) why: NotReused,
 }
 
 /// The framing fields, as found.
@@ -113,6 +132,7 @@ struct Fields {
     chunked: bool,
     close: bool,
     keep_alive: bool,
+    notice: Option<Notice>,
 }
 
 /// Reads the head of a final response to a request.
@@ -141,7 +161,11 @@ pub(crate) fn verdict(head: &Head, asked: Asked) -> Result<Verdict, Fault> {
     } else {
         Ok(())
     };
-    Ok(Verdict { framing, reuse })
+    Ok(Verdict {
+        framing,
+        reuse,
+        notice: fields.notice,
+    })
 }
 
 /// Whether `name` is `usual` in any case; nearly always it is in the usual one.
@@ -165,6 +189,7 @@ fn read(head: &Head) -> Result<Fields, Fault> {
                     found.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
                 }
             }
+            10 if is(name, b"Keep-Alive") => found.notice = noticed(value, found.notice),
             14 if is(name, b"Content-Length") => {
                 let n = number(value).ok_or(Misbehaviour::ContentLength)?;
                 if found.length.replace(n).is_some() {
@@ -186,6 +211,31 @@ fn read(head: &Head) -> Result<Fields, Fault> {
         }
     }
     Ok(found)
+}
+
+/// Reads one Keep-Alive field: `timeout=5, max=100`. The strictest of what was said holds; what is no
+/// plain number says nothing.
+#[cold]
+fn noticed(value: &[u8], before: Option<Notice>) -> Option<Notice> {
+    let parameter = |text: &[u8]| {
+        let at = text.iter().position(|&b| b == b'=')?;
+        let (name, number) = (trim(&text[..at]), number(trim(&text[at + 1..]))?);
+        if name.eq_ignore_ascii_case(b"timeout") {
+            // One second for the peer's clock and the way to it.
+            let ms = number.saturating_sub(1).saturating_mul(1000);
+            return Some(Notice {
+                idle_ms: u32::try_from(ms).unwrap_or(u32::MAX),
+                why: NotReused::PeerTimeout,
+            });
+        }
+        // How many more it takes, as Apache httpd counts; only zero is the same to all who send it.
+        (name.eq_ignore_ascii_case(b"max") && number == 0).then_some(Notice {
+            idle_ms: 0,
+            why: NotReused::PeerMax,
+        })
+    };
+    let said = list(value).filter_map(parameter);
+    before.into_iter().chain(said).min_by_key(|n| n.idle_ms)
 }
 
 #[cfg(test)]
@@ -324,5 +374,64 @@ mod tests {
         );
         let coded = "HTTP/1.0 200 OK|Transfer-Encoding: chunked|Connection: keep-alive";
         assert_eq!(reuse(coded, false), Err(NotReused::Http10Coding));
+    }
+
+    #[test]
+    fn case_58_what_a_peer_says_about_keeping_is_read() {
+        let timeout = |idle_ms| {
+            Some(Notice {
+                idle_ms,
+                why: NotReused::PeerTimeout,
+            })
+        };
+        let max = Some(Notice {
+            idle_ms: 0,
+            why: NotReused::PeerMax,
+        });
+        for (fields, notice) in [
+            ("X: 1", None),
+            ("Keep-Alive: timeout=5", timeout(4000)),
+            ("keep-alive:timeout = 5\t,max=100", timeout(4000)),
+            ("KEEP-ALIVE: Max=7, TIMEOUT=2", timeout(1000)),
+            ("Keep-Alive: timeout=1", timeout(0)),
+            ("Keep-Alive: timeout=0", timeout(0)),
+            ("Keep-Alive: timeout=9, timeout=3", timeout(2000)),
+            ("Keep-Alive: timeout=3|Keep-Alive: timeout=9", timeout(2000)),
+            ("Keep-Alive: timeout=9223372036854775807", timeout(u32::MAX)),
+            ("Keep-Alive: timeout=9, max=0", max),
+            ("Keep-Alive: max=1", None),
+            ("Keep-Alive: timeout=abc, timeout=4", timeout(3000)),
+        ] {
+            let lines = std::format!("HTTP/1.1 200 OK|Content-Length: 0|{fields}");
+            let verdict = judged(&lines, Asked::default()).unwrap();
+            assert_eq!(verdict.notice, notice, "{fields}");
+            assert_eq!(
+                verdict.reuse,
+                Ok(()),
+                "whoever holds it may go on: {fields}"
+            );
+        }
+        for odd in [
+            "",
+            "timeout",
+            "timeout=",
+            "timeout=-1",
+            "timeout=+5",
+            "timeout=5s",
+            "timeout=\"5\"",
+            "timeout=1.5",
+            "=5",
+            "timeout:5",
+            "timeouts=5",
+            "max=-0",
+            "max=",
+            "5",
+            "timeout=99999999999999999999",
+            "timeout=5;max=0",
+        ] {
+            let lines = std::format!("HTTP/1.1 200 OK|Content-Length: 0|Keep-Alive: {odd}");
+            let verdict = judged(&lines, Asked::default()).unwrap();
+            assert_eq!(verdict.notice, None, "{odd}");
+        }
     }
 }

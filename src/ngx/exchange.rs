@@ -260,7 +260,7 @@ impl State {
         if self.engine.has_body(id) {
             reply.flags |= HAS_BODY;
         }
-        if self.engine.reusable(id).is_ok() {
+        if self.engine.reusable(id, now()).is_ok() {
             reply.flags |= REUSABLE;
         }
         if started == (Started::Request { whole: true }) {

@@ -76,6 +76,7 @@ impl Always<Expired> for State {
     fn always(self, event: Expired, cx: &mut Cx<'_>) -> Closed {
         match event.0 {
             Due::Budget(why) => self.fail(Kind::Expired(why), cx),
+            Due::Over(why) => cx.closed(Cause::NotReused(why)),
             Due::Idle | Due::NextAddress => cx.closed(Cause::Idle),
         }
     }

@@ -33,7 +33,10 @@ impl On<Connected> for Connecting {
         cx.bound(job);
         match job.request {
             true => Step::to(Writing::begin(job, cx)),
-            false => Step::to(Held { owner: job.owner }),
+            false => Step::to(Held {
+                owner: job.owner,
+                term: None,
+            }),
         }
     }
 }

@@ -74,4 +74,6 @@ pub(crate) struct Claimed {
 #[derive(Debug)]
 pub(crate) struct Released {
     pub(crate) idle: Duration,
+    /// Whether it may go to the pool.
+    pub(crate) verdict: Result<(), NotReused>,
 }

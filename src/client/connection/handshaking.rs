@@ -15,7 +15,10 @@ impl On<Handshaken> for Handshaking {
         cx.bound(job);
         match job.request {
             true => Step::to(Writing::begin(job, cx)),
-            false => Step::to(Held { owner: job.owner }),
+            false => Step::to(Held {
+                owner: job.owner,
+                term: None,
+            }),
         }
     }
 }

@@ -5,6 +5,8 @@ use super::*;
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) owner: Id,
+    /// Its owner may use it beyond that, but not give it to others.
+    pub(crate) term: Term,
 }
 
 impl On<Claimed> for Held {
@@ -16,8 +18,12 @@ impl On<Claimed> for Held {
 
 impl On<Released> for Held {
     fn on(self, event: Released, cx: &mut Cx<'_>) -> Step<Self, Released> {
+        if let Err(why) = event.verdict {
+            return Step::to(cx.closed(Cause::NotReused(why)));
+        }
         Step::to(Pooled {
-            until: cx.now.plus(event.idle),
+            idle_by: cx.now.plus(event.idle),
+            term: self.term,
         })
     }
 }

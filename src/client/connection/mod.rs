@@ -13,10 +13,10 @@ use super::pool::Shelf;
 use super::{Id, Key};
 use crate::http::body::Body;
 use crate::http::fault::Fault;
-use crate::http::framing::{Asked, NotReused, Verdict};
+use crate::http::framing::{Asked, NotReused, Notice, Verdict};
 use crate::http::head::{Head as ResponseHead, Section};
 use crate::http::parser::Parser;
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, earlier};
 use crate::trace::Subject;
 
 mod closed;
@@ -97,6 +97,17 @@ pub(crate) enum After {
     Close,
     Hold,
     Park { idle: Duration },
+}
+
+/// From when on nobody may find the connection idle, and why. `None`: no such time is known.
+pub(crate) type Term = Option<(Instant, NotReused)>;
+
+/// Whether the term is not over.
+pub(crate) fn within(term: Term, now: Instant) -> Result<(), NotReused> {
+    match term {
+        Some((at, why)) if at <= now => Err(why),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// How far the upload is. HTTP/1.1 is full duplex, so it is data in the reading states.

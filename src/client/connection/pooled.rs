@@ -5,7 +5,8 @@ use super::*;
 #[derive(Debug)]
 pub(crate) struct Pooled {
     /// `None`: never expires on its own.
-    pub(crate) until: Option<Instant>,
+    pub(crate) idle_by: Option<Instant>,
+    pub(crate) term: Term,
 }
 
 impl On<Claimed> for Pooled {
@@ -17,6 +18,7 @@ impl On<Claimed> for Pooled {
             true => Step::to(Writing::begin(event.job, cx)),
             false => Step::to(Held {
                 owner: event.job.owner,
+                term: self.term,
             }),
         }
     }
@@ -42,6 +44,13 @@ impl On<Eof> for Pooled {
 
 impl Pooled {
     pub(crate) fn deadline(&self) -> Option<(Instant, Due)> {
-        self.until.map(|at| (at, Due::Idle))
+        let idle = self.idle_by.map(|at| (at, Due::Idle));
+        earlier(idle, self.term.map(|(at, why)| (at, Due::Over(why))))
+    }
+
+    /// Whether it may still be taken: what is due may not have been looked at yet.
+    #[inline]
+    pub(crate) fn is_fresh(&self, now: Instant) -> bool {
+        self.idle_by.is_none_or(|by| now < by) && within(self.term, now).is_ok()
     }
 }

@@ -10,6 +10,7 @@ pub(crate) struct ReadingBody {
     pub(crate) since: Instant,
     pub(crate) body: Body,
     pub(crate) reuse: Result<(), NotReused>,
+    pub(crate) notice: Option<Notice>,
     pub(crate) parser: Box<Parser>,
 }
 
@@ -51,17 +52,21 @@ impl On<End> for ReadingBody {
             job,
             upload,
             reuse,
+            notice,
             parser,
             ..
         } = self;
         cx.out.recycle_parser(parser);
-        let reuse = match (reuse, upload, job.after) {
+        let clean = match (reuse, upload, job.after) {
             (Err(why), _, _) => Err(why),
             (Ok(()), Upload::Owed { .. } | Upload::Lost(_), _) => Err(NotReused::UploadUnfinished),
             (Ok(()), Upload::Done, After::Close) => Err(NotReused::CallerCloses),
             (Ok(()), Upload::Done, After::Hold | After::Park { .. }) => Ok(()),
         };
-        let held = reuse.is_ok() && job.after == After::Hold;
+        let after = |ms| Instant(cx.now.0.saturating_add(u64::from(ms)));
+        let term = notice.map(|n| (after(n.idle_ms), n.why));
+        let reuse = clean.and_then(|()| within(term, cx.now));
+        let held = clean.is_ok() && job.after == After::Hold;
         cx.post(
             job.owner,
             exchange::End {
@@ -70,16 +75,19 @@ impl On<End> for ReadingBody {
                 held,
             },
         );
-        match (reuse, job.after) {
-            (Ok(()), After::Hold) => Step::to(Held { owner: job.owner }),
-            (Ok(()), After::Park { idle }) => Step::to(Pooled {
-                until: cx.now.plus(idle),
-            }),
-            (Ok(()), After::Close) => {
-                Step::to(cx.closed(Cause::NotReused(NotReused::CallerCloses)))
+        let why = match (clean, reuse, job.after) {
+            (Ok(()), _, After::Hold) => {
+                let owner = job.owner;
+                return Step::to(Held { owner, term });
             }
-            (Err(why), _) => Step::to(cx.closed(Cause::NotReused(why))),
-        }
+            (Ok(()), Ok(()), After::Park { idle }) => {
+                let idle_by = cx.now.plus(idle);
+                return Step::to(Pooled { idle_by, term });
+            }
+            (Ok(()), Ok(()), After::Close) => NotReused::CallerCloses,
+            (Ok(()), Err(why), After::Park { .. } | After::Close) | (Err(why), _, _) => why,
+        };
+        Step::to(cx.closed(Cause::NotReused(why)))
     }
 }
 

@@ -70,6 +70,7 @@ impl On<Head> for ReadingHead {
             since: cx.now,
             body,
             reuse: verdict.reuse,
+            notice: verdict.notice,
             parser,
         })
     }

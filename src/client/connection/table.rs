@@ -115,7 +115,7 @@ machine! {
         Pooled      + Unsolicited     => Closed;
         Pooled      + Eof             => Closed;
         Held        + Claimed         => Writing;
-        Held        + Released        => Pooled;
+        Held        + Released        => Pooled | Closed;
         Held        + Unsolicited     => Closed;
         Held        + Eof             => Closed;
     }

@@ -57,7 +57,10 @@ impl On<Head> for Tunnelling {
         cx.bound(job);
         match job.request {
             true => Step::to(Writing::begin(job, cx)),
-            false => Step::to(Held { owner: job.owner }),
+            false => Step::to(Held {
+                owner: job.owner,
+                term: None,
+            }),
         }
     }
 }
