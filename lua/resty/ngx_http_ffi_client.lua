@@ -29,6 +29,7 @@ local wait = require "resty.ngx_http_ffi_client.wait"
 local C = require("ffi").C
 local enter = wait.enter
 local error_text = wait.error_text
+local get_request = wait.get_request
 local getmetatable = getmetatable
 local here = wait.here
 local idle = request.idle
@@ -77,12 +78,12 @@ end
 
 
 -- Sends what `call` holds as a request of its own, and gives the whole response.
-local function fetch(r)
-    local rc = C.nhfc_fetch(r, call, result)
+local function fetch()
+    local rc = C.nhfc_fetch(get_request(), call, result)
     release()
     if rc ~= OK then
         local err
-        rc, err = settle(r, rc)
+        rc, err = settle(rc)
         if rc ~= OK then
             return nil, err
         end
@@ -97,8 +98,8 @@ local function fetch_options(opts)
         return nil, "options must be a table, not " .. type(opts)
     end
 
-    local r, err = enter()
-    if not r then
+    local ok, err = enter()
+    if not ok then
         return nil, err
     end
 
@@ -124,7 +125,6 @@ local function fetch_options(opts)
         end
     end
 
-    local ok
     ok, err = put_message(method, path, query, headers, body)
     if not ok then
         release()
@@ -136,12 +136,12 @@ local function fetch_options(opts)
               milliseconds(read or timeout), milliseconds(deadline))
     call.flags = flags
     call.idle_ms = idle_ms
-    return fetch(r)
+    return fetch()
 end
 
 
 -- Closes the connection an object still has, before it gets another. true, or nil, err.
-local function drop(self, r)
+local function drop(self)
     local id = self._nhfc_id
     if id then
         -- Rust would close it under the thread that waits. (A mark of a handle that is gone was
@@ -150,7 +150,7 @@ local function drop(self, r)
             return nil, "socket busy"
         end
         self._nhfc_id = nil
-        if C.nhfc_close(r, id, result) == ERROR and result.id == id then
+        if C.nhfc_close(get_request(), id, result) == ERROR and result.id == id then
             self._nhfc_id = id
             return nil, error_text()
         end
@@ -165,8 +165,8 @@ local function fetch_uri(self, uri, params)
         return nil, "not an object of new()"
     end
 
-    local r, err = enter()
-    if not r then
+    local ok, err = enter()
+    if not ok then
         return nil, err
     end
 
@@ -194,10 +194,9 @@ local function fetch_uri(self, uri, params)
     end
     local connect, send, read = self._nhfc_connect, self._nhfc_send, self._nhfc_read
 
-    local ok
     ok, err = put_message(method, path, query, headers, body)
     if ok then
-        ok, err = drop(self, r)
+        ok, err = drop(self)
     end
     if not ok then
         release()
@@ -208,7 +207,7 @@ local function fetch_uri(self, uri, params)
     put_times(connect, send, read, milliseconds(deadline))
     call.flags = keepalive == false and WHOLE or WHOLE + KEEPALIVE
     call.idle_ms = idle_ms
-    return fetch(r)
+    return fetch()
 end
 
 
@@ -248,8 +247,8 @@ end
 
 -- connect{ scheme, host, port, pool, pool_size, deadline }, or connect(host, port, { pool = … }).
 function _M.connect(self, options, ...)
-    local r, err = enter()
-    if not r then
+    local ok, err = enter()
+    if not ok then
         return nil, err
     end
 
@@ -274,8 +273,7 @@ function _M.connect(self, options, ...)
         return nil, host
     end
 
-    local ok
-    ok, err = drop(self, r)
+    ok, err = drop(self)
     if not ok then
         return nil, err
     end
@@ -284,11 +282,11 @@ function _M.connect(self, options, ...)
     put_times(self._nhfc_connect, self._nhfc_send, self._nhfc_read, deadline)
     call.flags = 0
 
-    local rc = C.nhfc_connect(r, call, result)
+    local rc = C.nhfc_connect(get_request(), call, result)
     if rc == OK then
         self._nhfc_id = result.id
     else
-        rc, err = settle(r, rc, self)
+        rc, err = settle(rc, self)
         if rc ~= OK then
             return nil, err
         end
@@ -301,8 +299,8 @@ end
 -- Sends one request on the connection. The response is there when its head is, or with
 -- preread_body when all of it is.
 function _M.request(self, params)
-    local r, err = enter()
-    if not r then
+    local ok, err = enter()
+    if not ok then
         return nil, err
     end
 
@@ -321,7 +319,6 @@ function _M.request(self, params)
         return nil, "closed"
     end
 
-    local ok
     ok, err = put_message(method, path, query, headers, body)
     if not ok then
         release()
@@ -330,13 +327,13 @@ function _M.request(self, params)
     put_times(self._nhfc_connect, self._nhfc_send, self._nhfc_read, milliseconds(deadline))
     call.flags = preread and WHOLE or 0
 
-    local rc = C.nhfc_request(r, id, call, result)
+    local rc = C.nhfc_request(get_request(), id, call, result)
     release()
     if self._nhfc_id == id then
         self._nhfc_id = result.id ~= 0 and result.id or nil
     end
     if rc ~= OK then
-        rc, err = settle(r, rc, self)
+        rc, err = settle(rc, self)
         if rc ~= OK then
             return nil, err
         end

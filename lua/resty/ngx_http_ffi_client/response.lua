@@ -24,6 +24,7 @@ local type = type
 
 local enter = wait.enter
 local error_text = wait.error_text
+local get_request = wait.get_request
 local headers_add = headers.add
 local headers_pack = headers.pack
 local headers_unpack = headers.unpack
@@ -142,10 +143,10 @@ end
 
 -- Waits for the bytes of `res`. The object is marked so that another thread does not reconnect it
 -- meanwhile.
-local function await(r, res, id)
+local function await(res, id)
     local client = res._nhfc_client
     client._nhfc_waiting = id
-    local ok, err = sleep(r)
+    local ok, err = sleep()
     if client._nhfc_waiting == id then
         client._nhfc_waiting = nil
     end
@@ -153,7 +154,7 @@ local function await(r, res, id)
         return true
     end
 
-    C.nhfc_cancel(r, id)
+    C.nhfc_cancel(get_request(), id)
     if client._nhfc_id == id then
         client._nhfc_id = nil
     end
@@ -164,12 +165,12 @@ end
 
 -- Gets the next piece of at most `max` bytes into `result`, or with no `max` the whole rest. true,
 -- or nil, err. (A tail call and no loop, see request.lua.)
-local function pull(r, res, id, max)
+local function pull(res, id, max)
     local rc
     if max then
-        rc = C.nhfc_read(r, id, max, result)
+        rc = C.nhfc_read(get_request(), id, max, result)
     else
-        rc = C.nhfc_read_all(r, id, result)
+        rc = C.nhfc_read_all(get_request(), id, result)
     end
 
     if rc == OK then
@@ -179,11 +180,11 @@ local function pull(r, res, id, max)
         return nil, fail(res, id)
     end
 
-    local ok, err = await(r, res, id)
+    local ok, err = await(res, id)
     if not ok then
         return nil, err
     end
-    return pull(r, res, id, max)
+    return pull(res, id, max)
 end
 
 
@@ -199,14 +200,13 @@ function methods.read(res, size)
         return from_memory(res, max)
     end
 
-    local r
-    r, err = live(res, id)
-    if not r then
+    local ok
+    ok, err = live(res, id)
+    if not ok then
         return nil, err
     end
 
-    local ok
-    ok, err = pull(r, res, id, max)
+    ok, err = pull(res, id, max)
     if not ok then
         if res._nhfc_id then            -- another thread's turn: nothing has changed
             return nil, err
@@ -243,13 +243,12 @@ function methods.read_body(res)
         return rest
     end
 
-    local r, err = live(res, id)
-    if not r then
+    local ok, err = live(res, id)
+    if not ok then
         return nil, err, ""
     end
 
-    local ok
-    ok, err = pull(r, res, id)
+    ok, err = pull(res, id)
     if not ok then
         if res._nhfc_id then
             return nil, err, ""

@@ -23,7 +23,11 @@ local _M = {}
 require "resty.core.phase"
 require "ngx.semaphore"
 
+-- Called again wherever the request is needed: a pointer that is alive while a thread waits would
+-- have to be boxed.
 local get_request = require("resty.core.base").get_request
+_M.get_request = get_request
+
 local co_yield = coroutine._yield       -- ngx_lua's own, which reaches the scheduler
 
 local result = ffi_new("nhfc_result")
@@ -59,7 +63,7 @@ function _M.here()
 end
 
 
--- The request, where the nginx module is there and the phase can wait; or nil, err.
+-- true where the nginx module is there and the phase can wait; or nil, err.
 function _M.enter()
     local ok, err = load()
     if not ok then
@@ -80,20 +84,22 @@ function _M.enter()
         asked = true
         C.nhfc_plain_yield()            -- from now on replies may come without a semaphore
     end
-    return r
+    return true
 end
 
 
--- Waits until Rust posts, or where it gave no semaphore (ngx_lua 0.10.29 and later), resumes us. 2147483647 ms is "for ever": Rust keeps the timeouts. true, or nil, err
--- when waiting was not possible.
-local function sleep(r)
+-- Waits until Rust posts, or where it gave no semaphore (ngx_lua 0.10.29 and later), resumes us.
+-- 2147483647 ms is "for ever": Rust keeps the timeouts. true, or nil, err when waiting was not
+-- possible.
+local function sleep()
     if result.sema == nil then
         co_yield()
         return true
     end
 
     err_size[0] = ERR_SIZE
-    local rc = C.ngx_http_lua_ffi_sema_wait(r, result.sema, 2147483647, err_text, err_size)
+    local rc = C.ngx_http_lua_ffi_sema_wait(get_request(), result.sema, 2147483647,
+                                            err_text, err_size)
     if rc == AGAIN then
         co_yield()
         return true
@@ -120,7 +126,7 @@ _M.error_text = error_text
 -- `owner` is the client object that holds the handle, if any: it gets the new handle before this
 -- thread waits, so that another thread finds the object busy or can close it, and what it holds is
 -- touched again only where it still is that handle.
-local function settle(r, rc, owner)
+local function settle(rc, owner)
     if rc == OK then
         return OK
     end
@@ -133,24 +139,24 @@ local function settle(r, rc, owner)
         owner._nhfc_id, owner._nhfc_waiting = id, id
     end
 
-    local ok, err = sleep(r)
+    local ok, err = sleep()
 
     if owner and owner._nhfc_waiting == id then
         owner._nhfc_waiting = nil
     end
     if not ok then
-        C.nhfc_cancel(r, id)
+        C.nhfc_cancel(get_request(), id)
         if owner and owner._nhfc_id == id then
             owner._nhfc_id = nil
         end
         return ERROR, err
     end
 
-    rc = C.nhfc_collect(r, id, result)
+    rc = C.nhfc_collect(get_request(), id, result)
     if rc == ERROR and owner and owner._nhfc_id == id then
         owner._nhfc_id = nil            -- what was begun has failed, and its connection with it
     end
-    return settle(r, rc, owner)         -- no loop, see request.lua
+    return settle(rc, owner)            -- no loop, see request.lua
 end
 _M.settle = settle
 
