@@ -54,9 +54,6 @@ pub struct Field {
     pub value: Text,
 }
 
-/// `nhfc_line`: where one line of a response lies in the bytes of its section.
-pub type Line = ngx_http_ffi_client::FieldSpan;
-
 /// `nhfc_call`: what Lua asks for.
 #[derive(Debug)]
 #[repr(C)]
@@ -108,26 +105,15 @@ pub struct Reply {
     pub sema: *mut c_void,
     /// With [`ERROR`]: why.
     pub error: Text,
-    /// The reason phrase.
-    pub reason: Text,
     /// Body bytes.
     pub body: Text,
-    /// The head's bytes.
+    /// The head's bytes, from the status line on. Each line is `name:value` and its end: what else
+    /// a peer may send was refused.
     pub head: Text,
-    /// The trailer section's bytes.
+    /// The trailer section's bytes; empty when it has no line.
     pub tail: Text,
-    /// Where the header lines lie in `head`.
-    pub lines: *const Line,
-    /// Where the trailer lines lie in `tail`.
-    pub tail_lines: *const Line,
-    /// How many header lines.
-    pub nlines: u32,
-    /// How many trailer lines.
-    pub ntail_lines: u32,
     /// The status code.
     pub status: i32,
-    /// The x of HTTP/1.x.
-    pub minor: i32,
     /// [`HAS_BODY`], [`ENDED`], [`REUSABLE`].
     pub flags: u32,
     /// How often the connection had been used before.
@@ -176,16 +162,10 @@ impl Reply {
         id: 0.0,
         sema: ptr::null_mut(),
         error: Text::ABSENT,
-        reason: Text::ABSENT,
         body: Text::ABSENT,
         head: Text::ABSENT,
         tail: Text::ABSENT,
-        lines: ptr::null(),
-        tail_lines: ptr::null(),
-        nlines: 0,
-        ntail_lines: 0,
         status: 0,
-        minor: 0,
         flags: 0,
         reused: 0,
     };

@@ -1,8 +1,8 @@
 //! Answers to Lua. What they point to stays as it is until Lua calls again: the engine's own
 //! buffers where an exchange lives on, and a finished exchange's, which are kept here.
 //!
-//! Lines are told as spans of their section's bytes. Lua copies both and builds a table of them
-//! when somebody looks, which most callers never do.
+//! Head and trailers are told as their bytes. Lua copies them and takes the lines apart when
+//! somebody looks, which most callers never do.
 
 use ngx_http_ffi_client::{Finished, Head, Section};
 
@@ -29,19 +29,13 @@ impl Answer {
 
 /// Answers with a head.
 pub(crate) fn head(head: &Head, reply: &mut Reply) {
-    let section = &head.fields;
-    reply.head = Text::of(section.bytes());
-    reply.lines = section.spans().as_ptr();
-    // At most as many as there may be lines, which is less than a u32.
-    reply.nlines = section.len() as u32;
+    reply.head = Text::of(head.fields.bytes());
     reply.status = i32::from(head.status);
-    reply.minor = i32::from(head.minor);
-    reply.reason = Text::of(head.reason());
 }
 
 /// Answers with a trailer section.
 pub(crate) fn trailers(section: &Section, reply: &mut Reply) {
-    reply.tail = Text::of(section.bytes());
-    reply.tail_lines = section.spans().as_ptr();
-    reply.ntail_lines = section.len() as u32;
+    if !section.is_empty() {
+        reply.tail = Text::of(section.bytes());
+    }
 }

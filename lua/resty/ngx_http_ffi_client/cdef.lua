@@ -43,11 +43,6 @@ if not pcall(ffi.typeof, "nhfc_call") then
     } nhfc_field;
 
     typedef struct {
-        uint32_t   name, name_end;
-        uint32_t   value, value_end;
-    } nhfc_line;
-
-    typedef struct {
         nhfc_str           scheme, host, pool;
         nhfc_str           method, path, query, body;
         const nhfc_field  *fields;
@@ -64,11 +59,9 @@ if not pcall(ffi.typeof, "nhfc_call") then
         double             id;
         void              *sema;
         nhfc_str           error;
-        nhfc_str           reason, body;
+        nhfc_str           body;
         nhfc_str           head, tail;
-        const nhfc_line   *lines, *tail_lines;
-        uint32_t           nlines, ntail_lines;
-        int32_t            status, minor;
+        int32_t            status;
         uint32_t           flags;
         uint32_t           reused;
     } nhfc_result;

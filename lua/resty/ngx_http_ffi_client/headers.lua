@@ -1,11 +1,7 @@
 -- Response headers and trailers: a plain table whose keys are the names as the peer sent them, and
 -- one metatable for all of them. Only a look-up in another spelling costs more than a table access.
 
-local ffi = require "ffi"
-require "resty.ngx_http_ffi_client.cdef"
-
-local ffi_cast = ffi.cast
-local ffi_str = ffi.string
+local byte = string.byte
 local find = string.find
 local gsub = string.gsub
 local lower = string.lower
@@ -16,13 +12,7 @@ local setmetatable = setmetatable
 local sub = string.sub
 local type = type
 
-local ok, new_tab = pcall(require, "table.new")
-if not ok then
-    new_tab = function() return {} end
-end
-
-local LINE_SIZE = tonumber(ffi.sizeof("nhfc_line"))
-
+local HTAB, SP = 9, 32
 
 local _M = {}
 
@@ -95,53 +85,77 @@ local function put(t, name, value)
 end
 
 
--- Puts lines[i] to lines[n - 1], places in `bytes`, into `t`; a name that differs in case only goes
--- under its first spelling, which `seen` remembers. A tail call and no loop: a trace that meets a
--- compiled loop is given up, a compiled function is linked to.
-local function put_lines(t, seen, lines, bytes, i, n)
-    if i == n then
+local function is_blank(b)
+    return b == SP or b == HTAB
+end
+
+
+-- Where the value between two places begins and ends without the blanks around it. Tail calls and
+-- no loops here and below: a trace that meets a compiled loop is given up, a compiled function is
+-- linked to.
+local function value_start(bytes, at, stop)
+    if at <= stop and is_blank(byte(bytes, at)) then
+        return value_start(bytes, at + 1, stop)
+    end
+    return at
+end
+
+
+local function value_stop(bytes, at, start)
+    if at >= start and is_blank(byte(bytes, at)) then
+        return value_stop(bytes, at - 1, start)
+    end
+    return at
+end
+
+
+-- Puts the lines from `at` on into `t`; a name that differs in case only goes under its first
+-- spelling, which `seen` remembers. Rust has let nothing pass but `name:value CRLF`: no name with a
+-- colon, no value with a line end, no folded line.
+local function put_lines(t, seen, bytes, at)
+    local colon = find(bytes, ":", at, true)
+    if not colon then
         return t
     end
 
-    local line = lines[i]
-    local name = sub(bytes, line.name + 1, line.name_end)
+    local line_end = find(bytes, "\r\n", colon, true)
+    local name = sub(bytes, at, colon - 1)
     local small = lower(name)
     local first = seen[small]
     if not first then
         first = name
         seen[small] = name
     end
-    put(t, first, sub(bytes, line.value + 1, line.value_end))
-    return put_lines(t, seen, lines, bytes, i + 1, n)
+
+    local start = value_start(bytes, colon + 1, line_end - 1)
+    put(t, first, sub(bytes, start, value_stop(bytes, line_end - 1, start)))
+    return put_lines(t, seen, bytes, line_end + 2)
 end
 
 
--- Adds `n` lines that are in Rust's memory still.
-function _M.add(t, head, lines, n)
-    put_lines(t, {}, lines, ffi_str(head.p, head.n), 0, n)
+-- Adds the lines of a section.
+function _M.add(t, section)
+    put_lines(t, {}, section, 1)
 end
 
 
--- Most callers read no header, and a table of them costs more than the rest of a response does. So
--- the lines are kept as two strings until somebody looks: the section's bytes, and where in them
--- the lines lie. nil when there are none.
-function _M.pack(head, lines, n)
-    if n == 0 then
-        return nil
-    end
-    return ffi_str(head.p, head.n), ffi_str(lines, n * LINE_SIZE)
-end
-
-
-function _M.unpack(bytes, packed)
+-- The lines of a response head, behind its status line; none without a head.
+function _M.of_head(head)
     local t = {}
-    if bytes then
-        local n = #packed / LINE_SIZE
-        local lines = ffi_cast("const nhfc_line *", packed)
-        t = put_lines(new_tab(0, n), {}, lines, bytes, 0, n)
+    local line_end = head and find(head, "\r\n", 1, true)
+    if line_end then
+        put_lines(t, {}, head, line_end + 2)
     end
     setmetatable(t, mt)                 -- not as a tail call: that is not compiled
     return t
+end
+
+
+-- What stands behind the status code; often empty.
+function _M.reason(head)
+    local line_end = find(head, "\r\n", 1, true)
+    local text = line_end and sub(head, #"HTTP/1.1 200 " + 1, line_end - 1) or ""
+    return text
 end
 
 

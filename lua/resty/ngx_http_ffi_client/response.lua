@@ -2,7 +2,7 @@
 -- Rust still runs (`_nhfc_id`), whose body is pulled piece by piece.
 --
 -- Fields of our own begin with "_nhfc_"; callers may add any other.
---   _nhfc_bytes, _nhfc_lines  the header lines until `headers` is first read
+--   _nhfc_head    the head's bytes, for `headers` and `reason`
 --   _nhfc_id      handle of the exchange while its body may still have bytes
 --   _nhfc_client  the object the response came from
 --   _nhfc_buf     bytes that came with an error, to be given out before it
@@ -26,8 +26,8 @@ local enter = wait.enter
 local error_text = wait.error_text
 local get_request = wait.get_request
 local headers_add = headers.add
-local headers_pack = headers.pack
-local headers_unpack = headers.unpack
+local headers_of_head = headers.of_head
+local headers_reason = headers.reason
 local result = wait.result
 local sleep = wait.sleep
 
@@ -55,19 +55,25 @@ local function make_reader(res)
 end
 
 
--- Made when first looked at: most callers want none of the three.
+-- Made when first looked at: most callers want none of the four, and a table of headers costs more
+-- than the rest of a response does.
 local mt = {
     __index = function(res, key)
         if key == "headers" then
-            local fields = headers_unpack(res._nhfc_bytes, res._nhfc_lines)
-            res.headers, res._nhfc_bytes, res._nhfc_lines = fields, nil, nil
+            local fields = headers_of_head(res._nhfc_head)
+            res.headers = fields
             return fields
+        end
+        if key == "reason" then
+            local reason = headers_reason(res._nhfc_head)
+            res.reason = reason
+            return reason
         end
         if key == "body_reader" then
             return make_reader(res)
         end
         if key == "trailers" then
-            local trailers = headers_unpack()
+            local trailers = headers_of_head(nil)
             res.trailers = trailers
             return trailers
         end
@@ -78,9 +84,9 @@ local mt = {
 
 -- A table the caller already has in hand gets the fields; it is the same one before and after.
 local function take_trailers(res)
-    local n = result.ntail_lines
+    local n = result.tail.n
     if n > 0 then
-        headers_add(res.trailers, result.tail, result.tail_lines, n)
+        headers_add(res.trailers, ffi_str(result.tail.p, n))
     end
 end
 
@@ -278,11 +284,9 @@ end
 
 -- A response whose body is in `result` already.
 function _M.whole()
-    local bytes, lines = headers_pack(result.head, result.lines, result.nlines)
     local res = {
         status = result.status,
-        reason = ffi_str(result.reason.p, result.reason.n),
-        _nhfc_bytes = bytes, _nhfc_lines = lines,
+        _nhfc_head = ffi_str(result.head.p, result.head.n),
         has_body = band(result.flags, HAS_BODY) ~= 0,
         body = ffi_str(result.body.p, result.body.n),
     }
@@ -295,11 +299,9 @@ end
 -- A response of which `result` holds the head; `client` holds the connection.
 function _M.streamed(client)
     local has_body = band(result.flags, HAS_BODY) ~= 0
-    local bytes, lines = headers_pack(result.head, result.lines, result.nlines)
     local res = {
         status = result.status,
-        reason = ffi_str(result.reason.p, result.reason.n),
-        _nhfc_bytes = bytes, _nhfc_lines = lines,
+        _nhfc_head = ffi_str(result.head.p, result.head.n),
         has_body = has_body,
         _nhfc_client = client,
         _nhfc_id = has_body and client._nhfc_id or nil,
