@@ -26,9 +26,8 @@ pub(crate) fn get(url: &str) -> Result<Finished, Box<dyn std::error::Error>> {
     let request = Request {
         method: b"GET",
         path: path.as_bytes(),
-        query: b"",
         fields: std::iter::empty(),
-        body: None,
+        ..Request::default()
     };
     let timeouts = Timeouts {
         read: Duration(10_000),

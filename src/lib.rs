@@ -28,6 +28,7 @@
 //!     query: b"",
 //!     fields: [(b"Accept".as_slice(), b"text/plain".as_slice())].into_iter(),
 //!     body: None,
+//!     limits: None,
 //! };
 //! let timeouts = Timeouts { read: Duration(10_000), ..Timeouts::default() };
 //!

@@ -132,13 +132,13 @@ qr/^(nil invalid response: (Content-Length|Transfer-Encoding)\n){7}1:1\n$/
 
 
 
-=== TEST 6: case 7, chunk sizes that are no plain hexadecimal number, or have blanks behind them, 21 tries
+=== TEST 6: cases 2 and 7, chunk sizes that are no plain hexadecimal number within 63 bits, or have blanks behind them, 24 tries
 --- config
     location = /t {
         content_by_lua_block {
             for _, size in ipairs({
                 "5 ", "5\t", " 5", "0x5", "+5", "-5", "5g", "", ";a=b", "5,", "five", "5.0", "_5", "5_0", "10000000000000005",
-                "fffffffffffffffff", "5 ;a=b", "\"5\"",
+                "fffffffffffffffff", "5 ;a=b", "\"5\"", "8000000000000000", "ffffffffffffffff", "08000000000000000;a",
             }) do
                 try("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" .. size .. "\r\nhello\r\n0\r\n\r\n")
             end
@@ -149,7 +149,7 @@ qr/^(nil invalid response: (Content-Length|Transfer-Encoding)\n){7}1:1\n$/
         }
     }
 --- response_body eval
-"nil invalid response: chunk size\n" x 21 . "1:1\n"
+"nil invalid response: chunk size\n" x 24 . "1:1\n"
 
 
 

@@ -330,8 +330,8 @@ connect: 1 nil
         }
     }
 --- response_body_like
-^nil.*ABI 1\b.*ABI 4711\b.*
-nil.*ABI 1\b.*ABI 4711\b.*
+^nil.*ABI 2\b.*ABI 4711\b.*
+nil.*ABI 2\b.*ABI 4711\b.*
 
 
 

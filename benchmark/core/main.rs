@@ -64,6 +64,7 @@ fn fetch(engine: &mut Engine, now: Instant) -> Id {
         query: b"",
         fields: core::iter::empty(),
         body: None,
+        limits: None,
     };
     let timeouts = Timeouts {
         connect: minute,

@@ -21,6 +21,7 @@ end
 
 
 local cdef = require "resty.ngx_http_ffi_client.cdef"
+local limits_parser = require "resty.ngx_http_ffi_client.limits"
 local request = require "resty.ngx_http_ffi_client.request"
 local response = require "resty.ngx_http_ffi_client.response"
 local uri_parser = require "resty.ngx_http_ffi_client.uri"
@@ -37,6 +38,7 @@ local load = cdef.load
 local milliseconds = request.milliseconds
 local parse = uri_parser.parse
 local pool_name = request.pool_name
+local put_limits = limits_parser.put_limits
 local put_message = request.put_message
 local put_target = request.put_target
 local put_times = request.put_times
@@ -51,6 +53,7 @@ local whole = response.whole
 
 local ERROR = cdef.ERROR
 local KEEPALIVE = cdef.KEEPALIVE
+local LIMITED = cdef.LIMITED
 local OK = cdef.OK
 local WHOLE = cdef.WHOLE
 
@@ -108,6 +111,7 @@ local function fetch_options(opts)
     local timeout = opts.timeout
     local connect, send, read = opts.connect_timeout, opts.send_timeout, opts.read_timeout
     local deadline, keepalive, proxied = opts.deadline, opts.keepalive, opts.proxy_opts
+    local limits = opts.limits
     local scheme, host, port = target(opts.scheme, opts.host, opts.port)
     if not scheme then
         return nil, host
@@ -125,6 +129,13 @@ local function fetch_options(opts)
         end
     end
 
+    if limits then
+        ok, err = put_limits(limits)
+        if not ok then
+            return nil, err
+        end
+        flags = flags + LIMITED
+    end
     ok, err = put_message(method, path, query, headers, body)
     if not ok then
         release()
@@ -186,7 +197,7 @@ local function fetch_uri(self, uri, params)
 
     local method, headers, body = params.method, params.headers, params.body
     path, query = params.path or path, params.query or query
-    local keepalive, deadline = params.keepalive, params.deadline
+    local keepalive, deadline, limits = params.keepalive, params.deadline, params.limits
     local idle_ms, pool = idle(params.keepalive_timeout), pool_name(params.pool)
     local pool_size = size(params.pool_size)
     if pool_size == 0 then
@@ -194,6 +205,14 @@ local function fetch_uri(self, uri, params)
     end
     local connect, send, read = self._nhfc_connect, self._nhfc_send, self._nhfc_read
 
+    local flags = keepalive == false and WHOLE or WHOLE + KEEPALIVE
+    if limits then
+        ok, err = put_limits(limits)
+        if not ok then
+            return nil, err
+        end
+        flags = flags + LIMITED
+    end
     ok, err = put_message(method, path, query, headers, body)
     if ok then
         ok, err = drop(self)
@@ -205,7 +224,7 @@ local function fetch_uri(self, uri, params)
 
     put_target(scheme, host, port, pool, pool_size)
     put_times(connect, send, read, milliseconds(deadline))
-    call.flags = keepalive == false and WHOLE or WHOLE + KEEPALIVE
+    call.flags = flags
     call.idle_ms = idle_ms
     return fetch()
 end
@@ -312,20 +331,28 @@ function _M.request(self, params)
 
     local method, path, query = params.method, params.path, params.query
     local headers, body, preread = params.headers, params.body, params.preread_body
-    local deadline = params.deadline
+    local deadline, limits = params.deadline, params.limits
 
     local id = self._nhfc_id
     if not id then
         return nil, "closed"
     end
 
+    local flags = preread and WHOLE or 0
+    if limits then
+        ok, err = put_limits(limits)
+        if not ok then
+            return nil, err
+        end
+        flags = flags + LIMITED
+    end
     ok, err = put_message(method, path, query, headers, body)
     if not ok then
         release()
         return nil, err
     end
     put_times(self._nhfc_connect, self._nhfc_send, self._nhfc_read, milliseconds(deadline))
-    call.flags = preread and WHOLE or 0
+    call.flags = flags
 
     local rc = C.nhfc_request(get_request(), id, call, result)
     release()

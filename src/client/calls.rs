@@ -34,6 +34,7 @@ impl Engine {
     {
         let shelf = self.acquire(target)?;
         let mut facts = self.fresh_facts(timeouts, collect, now);
+        self.out.allowances.set(&mut facts, request.limits);
         let close = keepalive.is_none();
         let encoded = encode(&mut facts.wire, self.pool.host_line(shelf), request, close);
         facts.encoded = match encoded {
@@ -96,6 +97,7 @@ impl Engine {
             .held(held)
             .map_err(|misuse| Error::misuse(misuse, "Held"))?;
         let mut facts = self.fresh_facts(timeouts, collect, now);
+        self.out.allowances.set(&mut facts, request.limits);
         let encoded = encode(&mut facts.wire, self.pool.host_line(shelf), request, false);
         facts.encoded = match encoded {
             Ok(encoded) => encoded,
@@ -199,6 +201,11 @@ impl Engine {
             slot.facts.waiting = None;
             return true;
         }
+        if until == Until::Done && slot.facts.announces_too_much() {
+            self.step_exchange(id, exchange::Overflown.into(), now);
+            self.run(now);
+            return true;
+        }
         let had_room = slot.facts.has_room();
         slot.facts.waiting = Some((until, now));
         let drive = !had_room && slot.facts.has_room();
@@ -227,7 +234,6 @@ impl Engine {
         let mut facts = self.spare_facts.pop().unwrap_or_default();
         facts.timeouts = timeouts;
         facts.collect = collect;
-        facts.whole_max = self.config.limits.whole;
         facts.total_by = now.plus(timeouts.total);
         facts
     }
@@ -267,6 +273,7 @@ impl Engine {
         after: After,
     ) -> Result<Id, Error> {
         facts.serial = self.serials.1;
+        let allowance = facts.allowance;
         let state = State::Queued(exchange::Queued);
         let made = self.exchanges.insert_with(|id| exchange::Slot {
             state,
@@ -284,6 +291,7 @@ impl Engine {
             }
             None => {
                 self.pool.drop_user(shelf);
+                self.out.allowances.free(allowance);
                 Err(Error {
                     kind: Kind::Limit(Limit::Slots),
                     state: "Queued",
@@ -352,6 +360,7 @@ impl Engine {
     fn keep_facts(&mut self, mut facts: Box<Facts>) {
         /// So many spare ones are kept.
         const SPARE: usize = 64;
+        self.out.allowances.free(facts.allowance);
         if let Some(head) = facts.head.take() {
             self.out.recycle_head(head);
         }

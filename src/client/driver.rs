@@ -193,6 +193,7 @@ impl Engine {
                     return;
                 };
                 slot.facts.body.give_back(buf.bytes, n);
+                slot.facts.came += n as u64;
                 if n == 0 {
                     return;
                 }
@@ -245,7 +246,8 @@ impl Engine {
         let Some(slot) = self.exchanges.get_mut(owner) else {
             return;
         };
-        if slot.facts.gather(piece) {
+        slot.facts.gather(piece);
+        if slot.facts.fits() {
             self.out.wake(slot);
         } else {
             self.step_exchange(owner, exchange::Overflown.into(), now);

@@ -64,6 +64,11 @@ impl Gathered {
         bytes
     }
 
+    /// Drops the last `n` unread bytes.
+    pub(crate) fn shorten(&mut self, n: usize) {
+        self.end = self.end.saturating_sub(n).max(self.taken);
+    }
+
     /// Empties it, keeping a buffer of at most `kept` bytes.
     pub(crate) fn clear(&mut self, kept: usize) {
         (self.taken, self.end) = (0, 0);

@@ -18,6 +18,7 @@ use crate::slots::{Slots, key};
 use crate::time::Duration;
 use crate::trace::Trace;
 
+mod allowances;
 mod calls;
 pub(crate) mod connection;
 mod deadlines;

@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
+use super::allowances::{Allowance, Allowances};
 use super::event::Effect;
 use super::{Id, Key, connection, exchange};
 use crate::http::head::{Head, Section};
@@ -79,7 +80,7 @@ impl Posts {
 pub(crate) struct Out {
     pub(crate) posts: Posts,
     pub(crate) effects: VecDeque<Effect>,
-    pub(crate) limits: Limits,
+    pub(crate) allowances: Allowances,
     parsers: Vec<Box<Parser>>,
     heads: Vec<Box<Head>>,
     sections: Vec<Box<Section>>,
@@ -93,7 +94,7 @@ impl Out {
         Out {
             posts: Posts::default(),
             effects: VecDeque::new(),
-            limits,
+            allowances: Allowances::new(limits),
             parsers: Vec::new(),
             heads: Vec::new(),
             sections: Vec::new(),
@@ -112,13 +113,14 @@ impl Out {
     }
 
     /// A parser at the start of a message.
-    pub(crate) fn parser(&mut self) -> Box<Parser> {
+    pub(crate) fn parser(&mut self, allowance: Allowance) -> Box<Parser> {
+        let limits = self.allowances.of(allowance);
         match self.parsers.pop() {
             Some(mut parser) => {
-                parser.reset();
+                parser.begin(limits);
                 parser
             }
-            None => Parser::new(self.limits),
+            None => Parser::new(*limits),
         }
     }
 

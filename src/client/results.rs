@@ -38,6 +38,13 @@ impl Engine {
             .is_some_and(|slot| slot.facts.has_body)
     }
 
+    /// The largest body that is gathered whole for this exchange.
+    pub fn whole_max(&self, id: Id) -> u64 {
+        self.exchanges
+            .get(id)
+            .map_or(0, |slot| slot.facts.whole_max)
+    }
+
     /// The body bytes that have come and were not taken.
     pub fn body(&self, id: Id) -> &[u8] {
         self.exchanges

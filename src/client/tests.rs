@@ -24,6 +24,7 @@ fn get() -> Request<'static, core::iter::Empty<(&'static [u8], &'static [u8])>> 
         query: b"",
         fields: core::iter::empty(),
         body: None,
+        limits: None,
     }
 }
 
@@ -226,4 +227,32 @@ fn what_is_over_is_not_taken_though_nobody_has_looked_yet() {
         "{orders:?}"
     );
     assert_eq!((engine.reused(id), engine.counters().reused), (0, 0));
+}
+
+#[test]
+fn limits_of_their_own_are_forgotten_with_their_exchanges() {
+    let mut engine = engine();
+    let limits = Limits {
+        head: 10,
+        ..Limits::NONE
+    };
+    let mut begin = |path: &'static [u8]| {
+        let request = Request {
+            path,
+            limits: Some(&limits),
+            ..get()
+        };
+        let target = target("127.0.0.1");
+        let times = Timeouts::default();
+        let begun = engine.fetch(&target, &request, times, Collect::Whole, None, Instant(0));
+        begun.map(|id| (id, engine.out.allowances.len()))
+    };
+    let (first, one) = begin(b"/").unwrap();
+    let (second, two) = begin(b"/").unwrap();
+    assert!(begin(b"no path").is_err());
+    assert_eq!((one, two), (1, 2));
+    for (id, left) in [(first, 1), (second, 0)] {
+        engine.abort(id, Instant(0));
+        assert_eq!(engine.out.allowances.len(), left);
+    }
 }

@@ -63,7 +63,7 @@ leaves! {
         Extensions => "chunk extensions too large",
         /// [`Limits::trailers`](crate::Limits::trailers).
         Trailers => "response trailers too large",
-        /// [`Limits::whole`](crate::Limits::whole).
+        /// [`Limits::whole`](crate::Limits::whole), or [`Limits::body`](crate::Limits::body).
         Whole => "response body too large",
         /// A million exchanges or connections are live.
         Slots => "too many exchanges",

@@ -13,8 +13,37 @@ pub struct Limits {
     pub extensions: u32,
     /// Bytes of a trailer section. Default 16 KiB.
     pub trailers: u32,
-    /// Bytes of a body gathered whole. Default 128 MiB. A body that is pulled has no limit.
+    /// Bytes of a body gathered whole. Default 128 MiB.
     pub whole: u64,
+    /// Bytes of a body, however it is taken. Default none: a body that is pulled has no end.
+    pub body: u64,
+}
+
+impl Limits {
+    /// No bounds at all: what [`Limits::lower`] leaves everything as it is with.
+    pub const NONE: Limits = Limits {
+        head: u32::MAX,
+        lines: u32::MAX,
+        interim: u32::MAX,
+        extensions: u32::MAX,
+        trailers: u32::MAX,
+        whole: u64::MAX,
+        body: u64::MAX,
+    };
+
+    /// The lower one of each.
+    #[must_use]
+    pub fn lower(self, other: Limits) -> Limits {
+        Limits {
+            head: self.head.min(other.head),
+            lines: self.lines.min(other.lines),
+            interim: self.interim.min(other.interim),
+            extensions: self.extensions.min(other.extensions),
+            trailers: self.trailers.min(other.trailers),
+            whole: self.whole.min(other.whole),
+            body: self.body.min(other.body),
+        }
+    }
 }
 
 impl Default for Limits {
@@ -26,6 +55,7 @@ impl Default for Limits {
             extensions: 16 << 10,
             trailers: 16 << 10,
             whole: 128 << 20,
+            body: u64::MAX,
         }
     }
 }

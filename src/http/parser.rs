@@ -98,6 +98,17 @@ impl Parser {
         parser
     }
 
+    /// Makes ready for a response within other limits; buffers keep their capacity.
+    pub(crate) fn begin(&mut self, limits: &Limits) {
+        self.notes.limits = *limits;
+        self.reset();
+    }
+
+    /// What the response may cost.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.notes.limits
+    }
+
     /// Makes ready for the next message; buffers keep their capacity.
     pub(crate) fn reset(&mut self) {
         // SAFETY: `raw` is a valid llhttp_t and SETTINGS is 'static, as llhttp keeps the pointer.
@@ -133,6 +144,10 @@ impl Parser {
         self.notes.section.bytes.extend_from_slice(&input[..taken]);
         match stop {
             Stop::More if cut || room == 0 => Err(Limit::Head.into()),
+            // Zeros stand for what has not come yet.
+            Stop::More if self.raw.http_major > 1 || self.raw.http_minor > 1 => {
+                Err(Misbehaviour::Version.into())
+            }
             stop => Ok((taken, stop)),
         }
     }
@@ -140,8 +155,13 @@ impl Parser {
     /// Feeds bytes of a chunked body, from behind the head on.
     pub(crate) fn feed_chunked(&mut self, input: &[u8]) -> Result<(usize, Stop), Fault> {
         let gathered = self.notes.section.bytes.len();
-        self.notes.trailers_from = (self.notes.part == Part::Trailer).then_some(0);
+        // The section begins with its first line: the line end of an empty one is none of it.
+        self.notes.trailers_from =
+            (self.notes.part == Part::Trailer && self.has_fields()).then_some(0);
         let (taken, stop) = self.execute(input, gathered)?;
+        if self.raw.content_length > CHUNK_MAX {
+            return Err(Misbehaviour::ChunkSize.into());
+        }
         if let Some(from) = self.notes.trailers_from {
             let section = &mut self.notes.section;
             section
@@ -277,6 +297,9 @@ impl Parser {
     }
 }
 
+/// A chunk is as long as a body may say it is: 63 bits.
+const CHUNK_MAX: u64 = i64::MAX as u64;
+
 /// A parser before llhttp_init.
 const BLANK: sys::llhttp_t = sys::llhttp_t {
     _index: 0,
@@ -408,9 +431,11 @@ unsafe extern "C" fn on_headers_complete(raw: *mut sys::llhttp_t) -> c_int {
 unsafe extern "C" fn on_chunk_header(raw: *mut sys::llhttp_t) -> c_int {
     // SAFETY: called by llhttp during `execute`, with a parser it has initialised.
     let (n, size) = unsafe { (notes(raw), (*raw).content_length) };
-    if size == 0 {
+    match size {
         // Behind the last chunk come the trailers.
-        n.part = Part::Trailer;
+        0 => n.part = Part::Trailer,
+        1..=CHUNK_MAX => {}
+        _ => return n.refuse(Misbehaviour::ChunkSize),
     }
     GO_ON
 }

@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use super::fault::leaves;
 use super::framing::Asked;
+use super::limits::Limits;
 use super::syntax::{is_target, is_token, is_value, list, number};
 
 /// A request as the caller gives it. Nothing is kept: what is needed is copied.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Request<'a, F> {
     /// A token (RFC 9110 9.1), matched case-sensitively.
     pub method: &'a [u8],
@@ -21,6 +22,8 @@ pub struct Request<'a, F> {
     /// The body; `None` differs from empty in that no Content-Length is written unless the
     /// method usually has a body.
     pub body: Option<&'a [u8]>,
+    /// What the response may cost, where that is less than the engine's own limits say.
+    pub limits: Option<&'a Limits>,
 }
 
 leaves! {
@@ -297,6 +300,7 @@ mod tests {
             query: b"",
             fields: fields.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())),
             body: body.map(str::as_bytes),
+            limits: None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The C types of ABI 1, as the Lua half declares them to LuaJIT's FFI.
+//! The C types of ABI 2, as the Lua half declares them to LuaJIT's FFI.
 //!
 //! Nothing that comes from Lua is trusted: a pointer may be null where a length is not zero, a
 //! number may be anything. Only what C itself cannot check is believed, namely that a pointer that
@@ -7,8 +7,10 @@
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
+use ngx_http_ffi_client::Limits;
+
 /// The number both halves must agree on.
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 
 /// Done; the result is filled in.
 pub const OK: c_int = 0;
@@ -23,6 +25,9 @@ pub const CLOSED: c_int = 1;
 pub const WHOLE: u32 = 1;
 /// [`Call::flags`]: keep the connection afterwards.
 pub const KEEPALIVE: u32 = 2;
+
+/// [`Call::flags`]: the limits of the call count; without it they are not looked at.
+pub const LIMITED: u32 = 4;
 
 /// [`Reply::flags`]: a body follows the head.
 pub const HAS_BODY: u32 = 1;
@@ -92,6 +97,18 @@ pub struct Call {
     pub idle_ms: i32,
     /// Zero and below for the directive in force.
     pub pool_size: i32,
+    /// With [`LIMITED`]: bytes of the response head.
+    pub max_head: u32,
+    /// Lines of it, and of the trailers.
+    pub max_lines: u32,
+    /// Interim responses.
+    pub max_interim: u32,
+    /// Bytes of chunk extensions.
+    pub max_extensions: u32,
+    /// Bytes of trailers.
+    pub max_trailers: u32,
+    /// Bytes of the body, in one piece or many.
+    pub max_body: u64,
 }
 
 /// `nhfc_result`: what Lua gets. Its pointers are good until the next `nhfc_` call or yield.
@@ -236,6 +253,20 @@ impl<'a> Checked<'a> {
         self.fields
             .iter()
             .map(|f| unsafe { (f.name.bytes(), f.value.bytes()) })
+    }
+
+    /// What the response may cost, where the caller says so.
+    pub(crate) fn limits(&self) -> Option<Limits> {
+        let call = self.call;
+        self.has(LIMITED).then_some(Limits {
+            head: call.max_head,
+            lines: call.max_lines,
+            interim: call.max_interim,
+            extensions: call.max_extensions,
+            trailers: call.max_trailers,
+            whole: call.max_body,
+            body: call.max_body,
+        })
     }
 
     pub(crate) fn has(&self, flag: u32) -> bool {

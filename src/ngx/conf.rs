@@ -4,11 +4,14 @@
 //! | directive | context | default |
 //! |---|---|---|
 //! | `nhfc_connect_timeout`, `nhfc_send_timeout`, `nhfc_read_timeout` | http, server, location | `lua_socket_*_timeout` |
+//! | `nhfc_deadline` | http, server, location | `0`: none |
 //! | `nhfc_keepalive_timeout` | http, server, location | `lua_socket_keepalive_timeout` |
 //! | `nhfc_pool_size` | http, server, location | `lua_socket_pool_size` |
 //! | `nhfc_max_header_size` | http | `64k` |
 //! | `nhfc_max_header_lines` | http | `256` |
 //! | `nhfc_max_interim_responses` | http | `16` |
+//! | `nhfc_max_chunk_extension_size` | http | `16k` |
+//! | `nhfc_max_trailer_size` | http | `16k` |
 //! | `nhfc_max_body_size` | http | `128m` |
 //! | `nhfc_trace` | http | `off` |
 //!
@@ -46,6 +49,8 @@ pub(crate) struct MainConf {
     header_size: usize,
     header_lines: ngx_int_t,
     interim: ngx_int_t,
+    extension_size: usize,
+    trailer_size: usize,
     body_size: off_t,
     trace: ngx_flag_t,
     pub(crate) lua: Option<Lua>,
@@ -57,6 +62,7 @@ pub(crate) struct LocationConf {
     connect_timeout: ngx_msec_t,
     send_timeout: ngx_msec_t,
     read_timeout: ngx_msec_t,
+    deadline: ngx_msec_t,
     keepalive_timeout: ngx_msec_t,
     pool_size: ngx_int_t,
 }
@@ -99,7 +105,7 @@ const fn http_only(name: &'static CStr, set: Setter, offset: usize) -> ngx_comma
 }
 
 /// The command table.
-pub(crate) static COMMANDS: Shared<[ngx_command_t; 11]> = Shared::new([
+pub(crate) static COMMANDS: Shared<[ngx_command_t; 14]> = Shared::new([
     anywhere(
         c"nhfc_connect_timeout",
         ngx_conf_set_msec_slot,
@@ -114,6 +120,11 @@ pub(crate) static COMMANDS: Shared<[ngx_command_t; 11]> = Shared::new([
         c"nhfc_read_timeout",
         ngx_conf_set_msec_slot,
         offset_of!(LocationConf, read_timeout),
+    ),
+    anywhere(
+        c"nhfc_deadline",
+        ngx_conf_set_msec_slot,
+        offset_of!(LocationConf, deadline),
     ),
     anywhere(
         c"nhfc_keepalive_timeout",
@@ -139,6 +150,16 @@ pub(crate) static COMMANDS: Shared<[ngx_command_t; 11]> = Shared::new([
         c"nhfc_max_interim_responses",
         ngx_conf_set_num_slot,
         offset_of!(MainConf, interim),
+    ),
+    http_only(
+        c"nhfc_max_chunk_extension_size",
+        ngx_conf_set_size_slot,
+        offset_of!(MainConf, extension_size),
+    ),
+    http_only(
+        c"nhfc_max_trailer_size",
+        ngx_conf_set_size_slot,
+        offset_of!(MainConf, trailer_size),
     ),
     http_only(
         c"nhfc_max_body_size",
@@ -174,6 +195,8 @@ pub(crate) unsafe extern "C" fn create_main(cf: *mut ngx_conf_t) -> *mut c_void 
         header_size: UNSET_SIZE,
         header_lines: UNSET,
         interim: UNSET,
+        extension_size: UNSET_SIZE,
+        trailer_size: UNSET_SIZE,
         body_size: UNSET_OFF,
         trace: UNSET,
         lua: None,
@@ -192,6 +215,7 @@ pub(crate) unsafe extern "C" fn create_location(cf: *mut ngx_conf_t) -> *mut c_v
         connect_timeout: UNSET_MSEC,
         send_timeout: UNSET_MSEC,
         read_timeout: UNSET_MSEC,
+        deadline: UNSET_MSEC,
         keepalive_timeout: UNSET_MSEC,
         pool_size: UNSET,
     };
@@ -223,6 +247,7 @@ pub(crate) unsafe extern "C" fn merge_location(
     );
     inherit(&mut inner.send_timeout, outer.send_timeout, UNSET_MSEC);
     inherit(&mut inner.read_timeout, outer.read_timeout, UNSET_MSEC);
+    inherit(&mut inner.deadline, outer.deadline, UNSET_MSEC);
     inherit(
         &mut inner.keepalive_timeout,
         outer.keepalive_timeout,
@@ -246,10 +271,14 @@ impl MainConf {
     }
 
     fn limits(&self) -> Limits {
+        let size = |size: usize, default: u32| match size {
+            UNSET_SIZE => default,
+            size => u32::try_from(size).unwrap_or(u32::MAX),
+        };
         let mut limits = Limits::default();
-        if self.header_size != UNSET_SIZE {
-            limits.head = u32::try_from(self.header_size).unwrap_or(u32::MAX);
-        }
+        limits.head = size(self.header_size, limits.head);
+        limits.extensions = size(self.extension_size, limits.extensions);
+        limits.trailers = size(self.trailer_size, limits.trailers);
         if let Ok(lines) = u32::try_from(self.header_lines) {
             limits.lines = lines;
         }
@@ -316,6 +345,17 @@ impl<'a> InForce<'a> {
     /// Time between two reads.
     pub(crate) fn read(&self, option: i32) -> Duration {
         self.timeout(option, |c| c.read_timeout, self.lua.directives.read_timeout)
+    }
+
+    /// Time for everything: the option, else the directive, else without end.
+    pub(crate) fn total(&self, option: i32) -> Duration {
+        let ms = match u32::try_from(option) {
+            Ok(ms @ 1..) => return Duration(ms),
+            _ => [self.own.deadline, self.top.deadline]
+                .into_iter()
+                .find(|ms| *ms != UNSET_MSEC),
+        };
+        Duration(ms.map_or(0, |ms| u32::try_from(ms).unwrap_or(u32::MAX)))
     }
 
     /// Time in the pool; here an option of zero is a value of its own, "never expires".

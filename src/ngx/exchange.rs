@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ngx::ffi::ngx_http_request_t;
 use ngx_http_ffi_client::{
-    Collect, Duration, Error, Finished, Id, Keepalive, Limit, Request, Scheme, Status, Target,
-    Timeouts, Until,
+    Collect, Duration, Error, Finished, Id, Keepalive, Limit, Limits, Request, Scheme, Status,
+    Target, Timeouts, Until,
 };
 
 use crate::abi::{self, AGAIN, CLOSED, Call, Checked, ENDED, HAS_BODY, OK, REUSABLE, Reply, Text};
@@ -57,7 +57,7 @@ impl State {
 
     /// Starts a request of its own.
     pub(crate) fn fetch(&mut self, r: Caller, call: &Checked<'_>) -> Result<Id, Failure> {
-        let (numbers, in_force) = (call.numbers(), self.in_force(r));
+        let (numbers, in_force, limits) = (call.numbers(), self.in_force(r), call.limits());
         let timeouts = timeouts(&in_force, numbers);
         let keepalive = call
             .has(abi::KEEPALIVE)
@@ -65,7 +65,7 @@ impl State {
         self.engine
             .fetch(
                 &target(call)?,
-                &request(call),
+                &request(call, limits.as_ref()),
                 timeouts,
                 Collect::Whole,
                 keepalive,
@@ -100,11 +100,11 @@ impl State {
         } else {
             Collect::Stream
         };
-        let timeouts = timeouts(&self.in_force(r), call.numbers());
+        let (timeouts, limits) = (timeouts(&self.in_force(r), call.numbers()), call.limits());
         self.engine.set_timeouts(held, timeouts, now());
         let id = self
             .engine
-            .request(held, &request(call), collect, now())
+            .request(held, &request(call, limits.as_ref()), collect, now())
             .map_err(text)?;
         reply.id = 0.0;
         self.owners.withdraw(held);
@@ -319,7 +319,7 @@ impl State {
             Status::Gone => Err(self.gone(id, reply)),
             Status::Ended | Status::Running => {
                 let n = self.engine.body(id).len();
-                if n as u64 > self.engine.limits().whole {
+                if n as u64 > self.engine.whole_max(id) {
                     // It came while it was being pulled, within the window; gathered it is too large.
                     self.drop_exchange(id);
                     reply.id = 0.0;
@@ -395,7 +395,7 @@ fn timeouts(in_force: &InForce<'_>, call: &Call) -> Timeouts {
         connect: in_force.connect(call.connect_ms),
         send: in_force.send(call.send_ms),
         read: in_force.read(call.read_ms),
-        total: Duration(u32::try_from(call.total_ms).unwrap_or(0)),
+        total: in_force.total(call.total_ms),
     }
 }
 
@@ -425,6 +425,7 @@ fn target<'a>(call: &Checked<'a>) -> Result<Target<'a>, Failure> {
 
 fn request<'a>(
     call: &Checked<'a>,
+    limits: Option<&'a Limits>,
 ) -> Request<'a, impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a>> {
     Request {
         method: call.text(|c| &c.method),
@@ -432,6 +433,7 @@ fn request<'a>(
         query: call.text(|c| &c.query),
         fields: call.fields(),
         body: call.optional(|c| &c.body),
+        limits,
     }
 }
 

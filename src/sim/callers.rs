@@ -155,6 +155,7 @@ fn request<'a>(
         query: b"",
         fields: core::iter::empty(),
         body,
+        limits: ask.limits.as_ref(),
     }
 }
 

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use crate::{Scheme, SocketError};
+use crate::{Limits, Scheme, SocketError};
 
 /// What is asked for, whom, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct Ask {
     pub proxy: Option<(String, u16)>,
     /// connect, send, read, total in milliseconds.
     pub timeouts: [u32; 4],
+    /// What the response may cost, where the caller says it.
+    pub limits: Option<Limits>,
 }
 
 /// What becomes of a TLS handshake, which the driver carries out.
@@ -228,6 +230,7 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
         size: None,
         proxy: None,
         timeouts: [0; 4],
+        limits: None,
     };
     for word in words {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
@@ -248,10 +251,26 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
             "sending" => ask.timeouts[1] = int(value)?,
             "read" => ask.timeouts[2] = int(value)?,
             "total" => ask.timeouts[3] = int(value)?,
-            _ => return Err(format!("unknown option {name}")),
+            _ => bound(ask.limits.get_or_insert(Limits::NONE), name, int(value)?)
+                .ok_or_else(|| format!("unknown option {name}"))?,
         }
     }
     Ok(ask)
+}
+
+/// `head=1000` and the like: the limits of one response, by the names of [`Limits`].
+fn bound(limits: &mut Limits, name: &str, value: u32) -> Option<()> {
+    match name {
+        "head" => limits.head = value,
+        "lines" => limits.lines = value,
+        "interim" => limits.interim = value,
+        "extensions" => limits.extensions = value,
+        "trailers" => limits.trailers = value,
+        "whole" => limits.whole = value.into(),
+        "most" => limits.body = value.into(),
+        _ => return None,
+    }
+    Some(())
 }
 
 fn host_port(text: &str, default: u16) -> Result<(String, u16), String> {

@@ -10,7 +10,7 @@ local format = string.format
 
 
 local _M = {
-    ABI = 1,
+    ABI = 2,
 
     OK = 0,
     ERROR = -1,
@@ -19,6 +19,7 @@ local _M = {
     -- nhfc_call.flags
     WHOLE = 1,
     KEEPALIVE = 2,
+    LIMITED = 4,
 
     -- nhfc_result.flags
     HAS_BODY = 1,
@@ -53,6 +54,9 @@ if not pcall(ffi.typeof, "nhfc_call") then
         int32_t            total_ms;
         int32_t            idle_ms;
         int32_t            pool_size;
+        uint32_t           max_head, max_lines, max_interim;
+        uint32_t           max_extensions, max_trailers;
+        uint64_t           max_body;
     } nhfc_call;
 
     typedef struct {

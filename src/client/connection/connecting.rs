@@ -17,7 +17,7 @@ impl On<Connected> for Connecting {
         cx.post(job.owner, exchange::Won { key });
         if cx.link.tunnel {
             cx.drive();
-            let parser = cx.out.parser();
+            let parser = cx.out.parser(Allowance::default());
             return Step::to(Tunnelling {
                 job,
                 by,

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::net::SocketAddr;
 
+use super::allowances::Allowance;
 use super::deadlines::Due;
 use super::error::{self, Error, Kind, ResolveError, SocketError, TlsError};
 use super::event::{Effect, Interest};
@@ -89,6 +90,8 @@ pub(crate) struct Job {
     /// There is a request to send; otherwise the connection is only opened for its owner.
     pub(crate) request: bool,
     pub(crate) after: After,
+    /// What the response may cost.
+    pub(crate) allowance: Allowance,
 }
 
 /// What becomes of a clean connection after its exchange.

@@ -91,7 +91,7 @@ fn parse_head(
         return None;
     }
     let mut head = out.head();
-    match judge(parser, &mut head, asked, interim, out) {
+    match judge(parser, &mut head, asked, interim) {
         Ok(Judged::Interim) => {
             parser.reset();
             out.recycle_head(head);
@@ -115,13 +115,12 @@ fn judge(
     head: &mut ResponseHead,
     asked: Asked,
     interim: u32,
-    out: &Out,
 ) -> Result<Judged, Fault> {
     parser.finish_head(head)?;
     match head.status {
         // We never ask for an upgrade, and could not hand the connection over (RFC 9110 7.8).
         101 => Err(Misbehaviour::Upgrade.into()),
-        100..=199 if interim >= out.limits.interim => Err(Limit::Interim.into()),
+        100..=199 if interim >= parser.limits().interim => Err(Limit::Interim.into()),
         100..=199 => Ok(Judged::Interim),
         _ => {
             let verdict = verdict(head, asked)?;

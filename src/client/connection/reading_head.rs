@@ -1,7 +1,7 @@
 use super::*;
 
 /// A response head is awaited or incomplete. The upload may still be running beside it (RFC 9112
-/// 9.5). Ended by the head, by the peer, or by the read timeout between two bytes.
+/// 9.5). Ended by the head, by the peer, or by the read timeout, within which a head has to be complete.
 #[derive(Debug)]
 pub(crate) struct ReadingHead {
     pub(crate) job: Job,

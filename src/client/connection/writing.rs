@@ -69,7 +69,7 @@ impl Writing {
     }
 
     fn reading(self, upload: Upload, cx: &mut Cx<'_>) -> ReadingHead {
-        let parser = cx.out.parser();
+        let parser = cx.out.parser(self.job.allowance);
         ReadingHead {
             job: self.job,
             upload,

@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
+use super::allowances::Allowance;
 use super::connection::{self, After, Job};
 use super::deadlines::Due;
 use super::error::{self, Error, Kind, Why};
@@ -51,8 +52,16 @@ pub(crate) struct Facts {
     pub(crate) encoded: Encoded,
     pub(crate) timeouts: Timeouts,
     pub(crate) collect: Collect,
+    /// What the response may cost.
+    pub(crate) allowance: Allowance,
     /// The largest body that is gathered.
     pub(crate) whole_max: u64,
+    /// The largest body, however it is taken.
+    pub(crate) body_max: u64,
+    /// The length of the body, where the head says it.
+    pub(crate) announced: u64,
+    /// So much of the body has come.
+    pub(crate) came: u64,
     /// The connection it is bound to.
     pub(crate) connection: Option<Key>,
     /// Connections being made for it.
@@ -139,6 +148,7 @@ impl Slot {
             asked: self.facts.encoded.asked,
             request: self.request,
             after: self.after,
+            allowance: self.facts.allowance,
         }
     }
 }
@@ -153,7 +163,11 @@ impl Facts {
             encoded,
             timeouts,
             collect,
+            allowance,
             whole_max,
+            body_max,
+            announced,
+            came,
             connection,
             attempts,
             addresses,
@@ -176,7 +190,8 @@ impl Facts {
         attempts.clear();
         addresses.clear();
         (*encoded, *timeouts, *collect) = Default::default();
-        (*whole_max, *reused, *serial) = (0, 0, 0);
+        (*whole_max, *body_max, *announced, *came) = (0, 0, 0, 0);
+        (*allowance, *reused, *serial) = (Allowance::default(), 0, 0);
         (*retried, *has_body) = (false, false);
         (*connection, *connect_by, *total_by, *armed) = (None, None, None, None);
         (*head, *trailers, *waiting) = (None, None, None);

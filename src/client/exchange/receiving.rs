@@ -15,7 +15,7 @@ impl On<Uploaded> for Receiving {
 impl On<Head> for Receiving {
     #[inline(always)]
     fn on(self, event: Head, cx: &mut Cx<'_>) -> Step<Self, Head> {
-        cx.facts.answered(event);
+        cx.answered(event);
         Step::to(self)
     }
 }
@@ -56,15 +56,55 @@ impl On<Broken> for Receiving {
 }
 
 impl Facts {
-    /// Takes body bytes in: those of `piece`, or those that lie in its buffer already. `false` when
-    /// a body that is gathered whole has become too large. Bytes are no events: what they complete is.
-    pub(crate) fn gather(&mut self, piece: &[u8]) -> bool {
+    /// Takes a copy of body bytes in. Bytes are no events: what they complete is.
+    #[inline]
+    pub(crate) fn gather(&mut self, piece: &[u8]) {
         self.body.append(piece);
-        !self.gathers() || self.unread().len() as u64 <= self.whole_max
+        self.came += piece.len() as u64;
     }
 
+    /// Whether the body is still as large as it may be. What there is too much of is dropped, so
+    /// that the caller sees the same however the bytes came.
+    pub(crate) fn fits(&mut self) -> bool {
+        let over = self.excess(self.unread().len() as u64, self.came);
+        if over > 0 {
+            self.body
+                .shorten(usize::try_from(over).unwrap_or(usize::MAX));
+        }
+        over == 0
+    }
+
+    /// Whether the rest of a body that was pulled so far is more than may be gathered.
+    pub(crate) fn announces_too_much(&self) -> bool {
+        let rest = self.announced.saturating_sub(self.came);
+        self.unread().len() as u64 + rest > self.whole_max
+    }
+
+    /// By how much a body is too large of which `unread` bytes are to be gathered, and `came` in all.
+    #[inline]
+    fn excess(&self, unread: u64, came: u64) -> u64 {
+        let whole = match self.gathers() {
+            true => unread.saturating_sub(self.whole_max),
+            false => 0,
+        };
+        whole.max(came.saturating_sub(self.body_max))
+    }
+}
+
+impl Cx<'_> {
+    /// The head has come. A body that announces itself as too large is not waited for.
     pub(super) fn answered(&mut self, event: Head) {
-        self.has_body = !matches!(event.framing, Framing::None | Framing::Length(0));
-        self.head = Some(event.head);
+        let facts = &mut *self.facts;
+        facts.has_body = !matches!(event.framing, Framing::None | Framing::Length(0));
+        facts.head = Some(event.head);
+        if let Framing::Length(n) = event.framing {
+            facts.announced = n;
+            if facts.excess(n, n) == 0 {
+                return;
+            }
+            self.out
+                .posts
+                .push(Post::Exchange(self.id, Overflown.into()));
+        }
     }
 }

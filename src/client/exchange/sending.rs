@@ -15,7 +15,7 @@ impl On<Uploaded> for Sending {
 impl On<Head> for Sending {
     #[inline(always)]
     fn on(self, event: Head, cx: &mut Cx<'_>) -> Step<Self, Head> {
-        cx.facts.answered(event);
+        cx.answered(event);
         Step::to(Receiving)
     }
 }
