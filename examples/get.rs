@@ -15,14 +15,7 @@ pub(crate) fn get(url: &str) -> Result<Finished, Box<dyn std::error::Error>> {
     let (authority, path) = url.split_at(url.find('/').unwrap_or(url.len()));
     let named = authority.rsplit_once(':').filter(|p| !p.1.ends_with(']'));
     let (host, port) = named.unwrap_or((authority, "80"));
-    let target = Target {
-        scheme: Scheme::Http,
-        host: host.as_bytes(),
-        port: port.parse()?,
-        proxy: None,
-        pool: None,
-        pool_size: None,
-    };
+    let target = Target::new(Scheme::Http, host.as_bytes(), port.parse()?);
     let request = Request {
         method: b"GET",
         path: path.as_bytes(),

@@ -14,14 +14,7 @@
 //! use ngx_http_ffi_client::*;
 //!
 //! let mut engine = Engine::new(Config::default());
-//! let target = Target {
-//!     scheme: Scheme::Http,
-//!     host: b"127.0.0.1",
-//!     port: 8080,
-//!     proxy: None,
-//!     pool: None,
-//!     pool_size: None,
-//! };
+//! let target = Target::new(Scheme::Http, b"127.0.0.1", 8080);
 //! let request = Request {
 //!     method: b"GET",
 //!     path: b"/hello",
@@ -134,8 +127,8 @@ pub use client::error::{
 };
 pub use client::event::{Effect, Event, Interest};
 pub use client::{
-    Buf, Collect, Config, Counters, Engine, FieldSpan, Finished, Head, Id, Keepalive, Key, Limits,
-    NotReused, Proxy, Request, Scheme, Section, Span, Status, Target, Timeouts, Until,
+    Buf, Collect, Config, Counters, Engine, FieldSpan, Finished, Head, Id, Keepalive, Key, Life,
+    Limits, NotReused, Proxy, Request, Scheme, Section, Span, Status, Target, Timeouts, Until,
 };
 pub use diagram::pages;
 pub use machine::{Description, Move};

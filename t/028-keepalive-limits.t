@@ -1,4 +1,4 @@
-# For how long a connection may be kept: what the peer says.
+# For how long a connection may be kept: what the peer says, how many requests it serves, how old it gets.
 use Test::Nginx::Socket 'no_plan';
 use NhfcTest;
 use NhfcUpstream;
@@ -140,3 +140,143 @@ __DATA__
 1 4 1
 2 5 2connection must be closed
 0
+
+
+
+=== TEST 5: so many requests a connection: closed behind the last one, not pooled
+--- http_config
+    nhfc_keepalive_requests 3;
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local function several(n, ask)
+                local seen = {}
+                for i = 1, n do
+                    seen[i] = ask()
+                end
+                ngx.say(table.concat(seen, " "))
+            end
+            local function native(keepalive)
+                return function()
+                    return assert(client.request_uri({
+                        host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_3, keepalive = keepalive,
+                    })).body
+                end
+            end
+            several(7, native({}))
+            several(5, native({ pool = "two", requests = 2 }))
+            several(3, native({ pool = "one", requests = 1 }))
+            several(4, native({ pool = "odd", requests = 0 }))
+            local httpc, uri = client.new(), "http://127.0.0.1:$TEST_NGINX_RAND_PORT_3/"
+            several(5, function()
+                return assert(httpc:request_uri(uri, { pool = "object", keepalive_requests = 2 })).body
+            end)
+            for i = 1, 3 do
+                assert(httpc:connect({
+                    host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_3, pool = "held", keepalive_requests = i == 1 and 2 or 9,
+                }))
+                ngx.print(httpc:get_reused_times(), " ", assert(httpc:request({})):read_body(), " ")
+                ngx.say(httpc:set_keepalive())
+            end
+        }
+    }
+--- response_body
+1 2 3 1 2 3 1
+1 2 1 2 1
+1 1 1
+1 2 3 1
+1 2 1 2 1
+0 1 1
+1 2 2connection must be closed
+0 1 1
+
+
+
+=== TEST 6: without a limit, and what an object holds has none
+--- http_config
+    nhfc_keepalive_requests 0;
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local last
+            for i = 1, 1001 do
+                last = assert(client.request_uri({
+                    host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_1, path = "/connection", keepalive = {},
+                })).body
+            end
+            ngx.say(last)
+            local httpc = client.new()
+            assert(httpc:connect({ host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_3, pool = "p", keepalive_requests = 1 }))
+            for _ = 1, 3 do
+                ngx.print(assert(httpc:request({})):read_body(), " ")
+            end
+            ngx.say(httpc:set_keepalive())
+        }
+    }
+--- response_body
+1:1001
+1 2 3 2connection must be closed
+
+
+
+=== TEST 7: so long a life, also of a connection that is idle and would never expire
+--- http_config
+    nhfc_keepalive_time 100ms;
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local function ask(keepalive)
+                return assert(client.request_uri({
+                    host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_3, keepalive = keepalive,
+                })).body
+            end
+            local function both()
+                return ask({ idle_timeout = 0 }), " ", ask({ pool = "long", time = 60000 })
+            end
+            ngx.say(both())
+            local httpc = client.new()
+            assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_3, { pool = "held", keepalive_time = 50 }))
+            ngx.print(assert(httpc:request({})):read_body(), " ")
+            ngx.sleep(0.15)
+            ngx.print(assert(httpc:request({})):read_body(), " ")
+            ngx.say(httpc:set_keepalive())
+            ngx.say(both())
+        }
+    }
+--- response_body
+1 1
+1 2 2connection must be closed
+1 2
+
+
+
+=== TEST 8: 1000 requests and an hour without directives
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local seen = {}
+            for i = 1, 1001 do
+                seen[i] = assert(client.request_uri({
+                    host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_1, path = "/connection", keepalive = {},
+                })).body
+            end
+            ngx.say(seen[999], " ", seen[1000], " ", seen[1001])
+        }
+    }
+--- response_body
+1:999 1:1000 2:1
+
+
+
+=== TEST 9: how long connections live is the worker's
+--- config
+    location = /t { nhfc_keepalive_time 1s; }
+--- must_die
+--- suppress_stderr
+--- error_log
+[emerg]
+"nhfc_keepalive_time" directive is not allowed here

@@ -4,8 +4,8 @@
 //! difference is what the exchanges cost, without start-up. `benchmark/core/run` does that.
 
 use ngx_http_ffi_client::{
-    Collect, Config, Duration, Effect, Engine, Event, Id, Instant, Keepalive, Key, Request, Scheme,
-    Target, Timeouts, Until,
+    Collect, Config, Duration, Effect, Engine, Event, Id, Instant, Keepalive, Key, Life, Request,
+    Scheme, Target, Timeouts, Until,
 };
 
 /// What nginx answers to the requests of the end-to-end benchmark, byte for byte in length.
@@ -18,7 +18,10 @@ fn main() {
         .nth(1)
         .and_then(|a| a.parse().ok())
         .unwrap_or(1000);
-    let mut engine = Engine::new(Config::default());
+    let mut config = Config::default();
+    // One connection for all of them.
+    config.life = Life::default();
+    let mut engine = Engine::new(config);
     let mut bytes = 0;
     for i in 0..=n {
         bytes += exchange(&mut engine, Instant(i));
@@ -50,14 +53,7 @@ fn exchange(engine: &mut Engine, now: Instant) -> usize {
 
 fn fetch(engine: &mut Engine, now: Instant) -> Id {
     let minute = Duration(60_000);
-    let target = Target {
-        scheme: Scheme::Http,
-        host: b"127.0.0.1",
-        port: 8080,
-        proxy: None,
-        pool: None,
-        pool_size: None,
-    };
+    let target = Target::new(Scheme::Http, b"127.0.0.1", 80);
     let request = Request {
         method: b"GET",
         path: b"/",

@@ -28,6 +28,7 @@ local uri_parser = require "resty.ngx_http_ffi_client.uri"
 local wait = require "resty.ngx_http_ffi_client.wait"
 
 local C = require("ffi").C
+local backlog_of = request.backlog
 local enter = wait.enter
 local error_text = wait.error_text
 local get_request = wait.get_request
@@ -40,6 +41,7 @@ local parse = uri_parser.parse
 local pool_name = request.pool_name
 local put_limits = limits_parser.put_limits
 local put_message = request.put_message
+local put_pool = request.put_pool
 local put_target = request.put_target
 local put_times = request.put_times
 local release = request.release
@@ -121,11 +123,13 @@ local function fetch_options(opts)
     end
 
     local flags, pool, pool_size, idle_ms = WHOLE, nil, 0, -1
+    local backlog, requests, time = -1, 0, 0
     if keepalive then
         flags = WHOLE + KEEPALIVE
         if type(keepalive) == "table" then
             pool, pool_size = pool_name(keepalive.pool), size(keepalive.pool_size)
-            idle_ms = idle(keepalive.idle_timeout)
+            idle_ms, backlog = idle(keepalive.idle_timeout), backlog_of(keepalive.backlog)
+            requests, time = size(keepalive.requests), milliseconds(keepalive.time)
         end
     end
 
@@ -142,7 +146,8 @@ local function fetch_options(opts)
         return nil, err
     end
 
-    put_target(scheme, host, port, pool, pool_size)
+    put_target(scheme, host, port)
+    put_pool(pool, pool_size, backlog, requests, time)
     put_times(milliseconds(connect or timeout), milliseconds(send or timeout),
               milliseconds(read or timeout), milliseconds(deadline))
     call.flags = flags
@@ -199,7 +204,8 @@ local function fetch_uri(self, uri, params)
     path, query = params.path or path, params.query or query
     local keepalive, deadline, limits = params.keepalive, params.deadline, params.limits
     local idle_ms, pool = idle(params.keepalive_timeout), pool_name(params.pool)
-    local pool_size = size(params.pool_size)
+    local pool_size, backlog = size(params.pool_size), backlog_of(params.backlog)
+    local requests, time = size(params.keepalive_requests), milliseconds(params.keepalive_time)
     if pool_size == 0 then
         pool_size = size(params.keepalive_pool)
     end
@@ -222,7 +228,8 @@ local function fetch_uri(self, uri, params)
         return nil, err
     end
 
-    put_target(scheme, host, port, pool, pool_size)
+    put_target(scheme, host, port)
+    put_pool(pool, pool_size, backlog, requests, time)
     put_times(connect, send, read, milliseconds(deadline))
     call.flags = flags
     call.idle_ms = idle_ms
@@ -264,7 +271,7 @@ function _M.set_timeout(self, timeout)
 end
 
 
--- connect{ scheme, host, port, pool, pool_size, deadline }, or connect(host, port, { pool = … }).
+-- connect{ scheme, host, port, pool, pool_size, … }, or connect(host, port, { pool = … }).
 function _M.connect(self, options, ...)
     local ok, err = enter()
     if not ok then
@@ -282,7 +289,8 @@ function _M.connect(self, options, ...)
     end
 
     local pool, pool_size = pool_name(options.pool), size(options.pool_size)
-    local deadline = milliseconds(options.deadline)
+    local backlog, deadline = backlog_of(options.backlog), milliseconds(options.deadline)
+    local requests, time = size(options.keepalive_requests), milliseconds(options.keepalive_time)
     if options.proxy_opts or self.proxy_opts then
         return nil, NO_PROXY
     end
@@ -297,7 +305,8 @@ function _M.connect(self, options, ...)
         return nil, err
     end
 
-    put_target(scheme, host, port, pool, pool_size)
+    put_target(scheme, host, port)
+    put_pool(pool, pool_size, backlog, requests, time)
     put_times(self._nhfc_connect, self._nhfc_send, self._nhfc_read, deadline)
     call.flags = 0
 

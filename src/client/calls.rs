@@ -47,6 +47,7 @@ impl Engine {
         if let Some(size) = target.pool_size.or(keepalive.and_then(|k| k.pool_size)) {
             self.pool.size(shelf, size);
         }
+        facts.life = target.life;
         let after = match keepalive {
             Some(Keepalive { idle, .. }) if !facts.encoded.asked.close => After::Park { idle },
             Some(_) | None => After::Close,
@@ -71,7 +72,8 @@ impl Engine {
         if let Some(size) = target.pool_size {
             self.pool.size(shelf, size);
         }
-        let facts = self.fresh_facts(timeouts, Collect::Stream, now);
+        let mut facts = self.fresh_facts(timeouts, Collect::Stream, now);
+        facts.life = target.life;
         let id = self.begin(shelf, facts, false, After::Hold)?;
         self.trace_call::<core::iter::Empty<_>>(id, now, "connect", target, None);
         self.start(id, now);

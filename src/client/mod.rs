@@ -75,6 +75,35 @@ pub enum Collect {
     Stream,
 }
 
+/// For how long a connection is used before another takes its place. Zeros stand for what
+/// [`Config::life`] says, and there for no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Life {
+    /// So many requests.
+    pub requests: u32,
+    /// So long, counted from the beginning of its making.
+    pub time: Duration,
+}
+
+impl Life {
+    /// With what `default` says where this says nothing.
+    pub(crate) fn or(self, default: Life) -> Life {
+        let said = |own, other| if own == 0 { other } else { own };
+        Life {
+            requests: said(self.requests, default.requests),
+            time: Duration(said(self.time.0, default.time.0)),
+        }
+    }
+
+    /// How many requests; without a limit more than anyone asks of one connection.
+    pub(crate) fn requests(self) -> u32 {
+        match self.requests {
+            0 => u32::MAX,
+            n => n,
+        }
+    }
+}
+
 /// How a connection is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keepalive {
@@ -129,6 +158,8 @@ pub struct Config {
     pub limits: Limits,
     /// The size of a pool that nobody sizes. Default 30.
     pub pool_size: usize,
+    /// The life of connections whose caller does not say. Default 1000 requests, one hour.
+    pub life: Life,
     /// Panic when a driver reports a fact that cannot be, instead of an alert. For tests.
     pub strict: bool,
 }
@@ -138,6 +169,10 @@ impl Default for Config {
         Config {
             limits: Limits::default(),
             pool_size: 30,
+            life: Life {
+                requests: 1000,
+                time: Duration(3_600_000),
+            },
             strict: false,
         }
     }

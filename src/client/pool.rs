@@ -192,16 +192,10 @@ impl Pool {
     /// The target the shelf stands for, without the group's name.
     pub(crate) fn target(&self, shelf: Shelf) -> Target<'_> {
         let data = &self.shelves[shelf.0 as usize];
+        let proxy = data.proxy.as_ref();
         Target {
-            scheme: data.scheme,
-            host: &data.host,
-            port: data.port,
-            proxy: data
-                .proxy
-                .as_ref()
-                .map(|(host, port)| Proxy { host, port: *port }),
-            pool: None,
-            pool_size: None,
+            proxy: proxy.map(|(host, port)| Proxy { host, port: *port }),
+            ..Target::new(data.scheme, &data.host, data.port)
         }
     }
 
@@ -348,12 +342,8 @@ mod tests {
 
     fn target<'a>(host: &'a str, pool: Option<&'a str>) -> Target<'a> {
         Target {
-            scheme: Scheme::Http,
-            host: host.as_bytes(),
-            port: 80,
-            proxy: None,
             pool: pool.map(str::as_bytes),
-            pool_size: None,
+            ..Target::new(Scheme::Http, host.as_bytes(), 80)
         }
     }
 

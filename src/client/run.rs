@@ -188,6 +188,7 @@ impl Engine {
             return;
         };
         let (job, by, shelf) = (slot.job(), slot.facts.connect_by, slot.shelf);
+        let life = slot.facts.life.or(self.config.life);
         let target = self.pool.target(shelf);
         let (tls, tunnel) = (
             target.scheme == super::Scheme::Https,
@@ -207,6 +208,8 @@ impl Engine {
                 tls,
                 tunnel,
                 reused: 0,
+                requests_left: life.requests(),
+                old_at: now.plus(life.time),
                 armed: None,
             },
         });

@@ -2,8 +2,10 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::Life;
 use super::error::Misuse;
 use crate::http::request::Authority;
+use crate::time::Duration;
 
 /// The scheme of the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,9 +59,27 @@ pub struct Target<'a> {
     pub pool: Option<&'a [u8]>,
     /// How many idle connections the pool may hold. Counts when the pool is created.
     pub pool_size: Option<usize>,
+    /// For the connection, should one have to be opened.
+    pub life: Life,
 }
 
 impl<'a> Target<'a> {
+    /// Without a proxy, in the pool of its origin, with everything else as the engine has it.
+    pub const fn new(scheme: Scheme, host: &'a [u8], port: u16) -> Target<'a> {
+        Target {
+            scheme,
+            host,
+            port,
+            proxy: None,
+            pool: None,
+            pool_size: None,
+            life: Life {
+                requests: 0,
+                time: Duration::NONE,
+            },
+        }
+    }
+
     /// With IPv6 addresses out of their brackets.
     pub(crate) fn unbracketed(self) -> Target<'a> {
         let proxy = self.proxy.map(|p| Proxy {
@@ -139,14 +159,7 @@ mod tests {
     use super::*;
 
     fn target(host: &str) -> Result<&[u8], Misuse> {
-        let target = Target {
-            scheme: Scheme::Http,
-            host: host.as_bytes(),
-            port: 80,
-            proxy: None,
-            pool: None,
-            pool_size: None,
-        };
+        let target = Target::new(Scheme::Http, host.as_bytes(), 80);
         let target = target.unbracketed();
         target.check().map(|()| target.host)
     }

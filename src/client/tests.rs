@@ -7,14 +7,7 @@ use super::*;
 use crate::time::Instant;
 
 fn target(host: &str) -> Target<'_> {
-    Target {
-        scheme: Scheme::Http,
-        host: host.as_bytes(),
-        port: 80,
-        proxy: None,
-        pool: None,
-        pool_size: None,
-    }
+    Target::new(Scheme::Http, host.as_bytes(), 80)
 }
 
 fn get() -> Request<'static, core::iter::Empty<(&'static [u8], &'static [u8])>> {

@@ -51,6 +51,10 @@ pub enum NotReused {
     PeerTimeout,
     /// The peer takes no more requests (`Keep-Alive: max=0`).
     PeerMax,
+    /// It has served as many requests as one connection may ([`Life`](crate::Life)).
+    Requests,
+    /// It has lived as long as a connection may ([`Life`](crate::Life)).
+    Age,
     /// The request was not sent to its end.
     UploadUnfinished,
     /// The response was not read to its end.
@@ -71,6 +75,8 @@ impl NotReused {
         NotReused::ClosedByBody,
         NotReused::PeerTimeout,
         NotReused::PeerMax,
+        NotReused::Requests,
+        NotReused::Age,
         NotReused::UploadUnfinished,
         NotReused::BodyUnread,
         NotReused::Busy,
@@ -87,6 +93,8 @@ impl NotReused {
             NotReused::ClosedByBody => "body ended by the connection",
             NotReused::PeerTimeout => "peer's keep-alive timeout",
             NotReused::PeerMax => "peer's keep-alive max",
+            NotReused::Requests => "all requests served",
+            NotReused::Age => "lifetime over",
             NotReused::UploadUnfinished => "upload not finished",
             NotReused::BodyUnread => "body not read",
             NotReused::Busy => "exchange running",

@@ -97,6 +97,12 @@ pub struct Call {
     pub idle_ms: i32,
     /// Zero and below for the directive in force.
     pub pool_size: i32,
+    /// How many may wait for a connection; below zero when the caller does not say.
+    pub backlog: i32,
+    /// Requests a connection may serve; zero and below for the directive.
+    pub life_requests: i32,
+    /// Milliseconds a connection may live; zero and below for the directive.
+    pub life_ms: i32,
     /// With [`LIMITED`]: bytes of the response head.
     pub max_head: u32,
     /// Lines of it, and of the trailers.

@@ -7,6 +7,8 @@
 //! | `nhfc_deadline` | http, server, location | `0`: none |
 //! | `nhfc_keepalive_timeout` | http, server, location | `lua_socket_keepalive_timeout` |
 //! | `nhfc_pool_size` | http, server, location | `lua_socket_pool_size` |
+//! | `nhfc_keepalive_requests` | http | `1000` |
+//! | `nhfc_keepalive_time` | http | `1h` |
 //! | `nhfc_max_header_size` | http | `64k` |
 //! | `nhfc_max_header_lines` | http | `256` |
 //! | `nhfc_max_interim_responses` | http | `16` |
@@ -15,8 +17,9 @@
 //! | `nhfc_max_body_size` | http | `128m` |
 //! | `nhfc_trace` | http | `off` |
 //!
-//! A timeout of 0 means no limit. Limits and trace are the worker's, because a connection may
-//! serve several locations in its life. The trace goes to the error log at level `notice`.
+//! A timeout of 0 means no limit, and so do `nhfc_keepalive_requests` and `nhfc_keepalive_time` of 0.
+//! What is `http` only is the worker's, because a connection may serve several locations in its
+//! life. The trace goes to the error log at level `notice`.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::offset_of;
@@ -46,6 +49,8 @@ const LUA_POOL_SIZE: usize = 30;
 /// Per worker: the bounds of a response, and ngx_lua as it was found.
 #[repr(C)]
 pub(crate) struct MainConf {
+    keepalive_requests: ngx_int_t,
+    keepalive_time: ngx_msec_t,
     header_size: usize,
     header_lines: ngx_int_t,
     interim: ngx_int_t,
@@ -105,7 +110,7 @@ const fn http_only(name: &'static CStr, set: Setter, offset: usize) -> ngx_comma
 }
 
 /// The command table.
-pub(crate) static COMMANDS: Shared<[ngx_command_t; 14]> = Shared::new([
+pub(crate) static COMMANDS: Shared<[ngx_command_t; 16]> = Shared::new([
     anywhere(
         c"nhfc_connect_timeout",
         ngx_conf_set_msec_slot,
@@ -135,6 +140,16 @@ pub(crate) static COMMANDS: Shared<[ngx_command_t; 14]> = Shared::new([
         c"nhfc_pool_size",
         ngx_conf_set_num_slot,
         offset_of!(LocationConf, pool_size),
+    ),
+    http_only(
+        c"nhfc_keepalive_requests",
+        ngx_conf_set_num_slot,
+        offset_of!(MainConf, keepalive_requests),
+    ),
+    http_only(
+        c"nhfc_keepalive_time",
+        ngx_conf_set_msec_slot,
+        offset_of!(MainConf, keepalive_time),
     ),
     http_only(
         c"nhfc_max_header_size",
@@ -192,6 +207,8 @@ unsafe fn place<T>(cf: *mut ngx_conf_t, value: T) -> *mut c_void {
 
 pub(crate) unsafe extern "C" fn create_main(cf: *mut ngx_conf_t) -> *mut c_void {
     let unset = MainConf {
+        keepalive_requests: UNSET,
+        keepalive_time: UNSET_MSEC,
         header_size: UNSET_SIZE,
         header_lines: UNSET,
         interim: UNSET,
@@ -262,6 +279,12 @@ impl MainConf {
     pub(crate) fn engine(&self) -> Config {
         let mut config = Config::default();
         config.limits = self.limits();
+        if let Ok(requests) = u32::try_from(self.keepalive_requests) {
+            config.life.requests = requests;
+        }
+        if self.keepalive_time != UNSET_MSEC {
+            config.life.time = Duration(u32::try_from(self.keepalive_time).unwrap_or(u32::MAX));
+        }
         config
     }
 

@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ngx::ffi::ngx_http_request_t;
 use ngx_http_ffi_client::{
-    Collect, Duration, Error, Finished, Id, Keepalive, Limit, Limits, Request, Scheme, Status,
-    Target, Timeouts, Until,
+    Collect, Duration, Error, Finished, Id, Keepalive, Life, Limit, Limits, Request, Scheme,
+    Status, Target, Timeouts, Until,
 };
 
 use crate::abi::{self, AGAIN, CLOSED, Call, Checked, ENDED, HAS_BODY, OK, REUSABLE, Reply, Text};
@@ -420,6 +420,10 @@ fn target<'a>(call: &Checked<'a>) -> Result<Target<'a>, Failure> {
         proxy: None,
         pool: call.optional(|c| &c.pool),
         pool_size: usize::try_from(numbers.pool_size).ok().filter(|n| *n > 0),
+        life: Life {
+            requests: u32::try_from(numbers.life_requests).unwrap_or(0),
+            time: Duration(u32::try_from(numbers.life_ms).unwrap_or(0)),
+        },
     })
 }
 

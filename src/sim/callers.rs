@@ -7,7 +7,7 @@ use std::vec::Vec;
 use super::script::Ask;
 use super::world::{Caller, World};
 use crate::client::Target;
-use crate::{Collect, Duration, Id, Keepalive, Proxy, Request, Status, Timeouts, Until};
+use crate::{Collect, Duration, Id, Keepalive, Life, Proxy, Request, Status, Timeouts, Until};
 
 impl World {
     pub(super) fn fetch(&mut self, ask: &Ask) {
@@ -132,6 +132,10 @@ fn target(ask: &Ask) -> Target<'_> {
         }),
         pool: ask.pool.as_deref().map(str::as_bytes),
         pool_size: ask.size,
+        life: Life {
+            requests: ask.life[0],
+            time: Duration(ask.life[1]),
+        },
     }
 }
 

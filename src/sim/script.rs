@@ -38,6 +38,8 @@ pub struct Ask {
     pub pool: Option<String>,
     /// The pool's size.
     pub size: Option<usize>,
+    /// How many requests a connection opened for this may serve, and for how long; 0: as ever.
+    pub life: [u32; 2],
     /// The proxy's host and port.
     pub proxy: Option<(String, u16)>,
     /// connect, send, read, total in milliseconds.
@@ -228,6 +230,7 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
         stream: false,
         pool: None,
         size: None,
+        life: [0; 2],
         proxy: None,
         timeouts: [0; 4],
         limits: None,
@@ -246,6 +249,8 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
             "stream" => ask.stream = true,
             "pool" => ask.pool = Some(value.to_string()),
             "size" => ask.size = Some(int(value)? as usize),
+            "requests" => ask.life[0] = int(value)?,
+            "life" => ask.life[1] = int(value)?,
             "proxy" => ask.proxy = Some(host_port(value, 3128)?),
             "connect" => ask.timeouts[0] = int(value)?,
             "sending" => ask.timeouts[1] = int(value)?,

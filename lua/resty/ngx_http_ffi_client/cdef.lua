@@ -53,7 +53,8 @@ if not pcall(ffi.typeof, "nhfc_call") then
         int32_t            connect_ms, send_ms, read_ms;
         int32_t            total_ms;
         int32_t            idle_ms;
-        int32_t            pool_size;
+        int32_t            pool_size, backlog;
+        int32_t            life_requests, life_ms;
         uint32_t           max_head, max_lines, max_interim;
         uint32_t           max_extensions, max_trailers;
         uint64_t           max_body;

@@ -85,6 +85,13 @@ function _M.size(value)
 end
 
 
+-- How many may wait for a connection: -1 when that was not said, which is to say that nobody waits.
+function _M.backlog(value)
+    value = type(value) == "number" and value >= 0 and floor(value) or -1
+    return value < INT_MAX and value or INT_MAX
+end
+
+
 -- The name of a pool as a string, or nil for "by origin".
 function _M.pool_name(value)
     if type(value) == "number" then
@@ -126,18 +133,27 @@ function _M.target(scheme, host, port)
 end
 
 
-function _M.put_target(scheme, host, port, pool, pool_size)
-    anchor.host, anchor.scheme, anchor.pool = host, scheme, pool
+function _M.put_target(scheme, host, port)
+    anchor.host, anchor.scheme = host, scheme
     put(c_scheme, scheme)
     put(c_host, host)
+    call.port = port
+end
+
+
+-- The pool, and for how many requests and how long a connection is used that is opened.
+function _M.put_pool(pool, pool_size, backlog, requests, time)
+    anchor.pool = pool
     if pool then
         put(c_pool, pool)
     else
         c_pool.p = nil
         c_pool.n = 0
     end
-    call.port = port
     call.pool_size = pool_size
+    call.backlog = backlog
+    call.life_requests = requests
+    call.life_ms = time
 end
 
 

@@ -35,7 +35,7 @@ impl On<Connected> for Connecting {
             true => Step::to(Writing::begin(job, cx)),
             false => Step::to(Held {
                 owner: job.owner,
-                term: None,
+                term: cx.link.term(cx.now, None),
             }),
         }
     }

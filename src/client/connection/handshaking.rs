@@ -17,7 +17,7 @@ impl On<Handshaken> for Handshaking {
             true => Step::to(Writing::begin(job, cx)),
             false => Step::to(Held {
                 owner: job.owner,
-                term: None,
+                term: cx.link.term(cx.now, None),
             }),
         }
     }

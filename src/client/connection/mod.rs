@@ -61,6 +61,10 @@ pub(crate) struct Link {
     pub(crate) tunnel: bool,
     /// How many times it was taken from the pool.
     pub(crate) reused: u32,
+    /// How many more requests it may serve others with.
+    pub(crate) requests_left: u32,
+    /// When it is too old for others.
+    pub(crate) old_at: Option<Instant>,
     /// The entry in the deadline heap.
     pub(crate) armed: Option<Instant>,
 }
@@ -72,6 +76,19 @@ impl Link {
             kind: 'c',
             serial: self.serial,
         }
+    }
+}
+
+impl Link {
+    /// Until when others may find it idle, if its last response came just now.
+    #[inline]
+    pub(crate) fn term(&self, now: Instant, notice: Option<Notice>) -> Term {
+        if self.requests_left == 0 {
+            return Some((now, NotReused::Requests));
+        }
+        let age = self.old_at.map(|at| (at, NotReused::Age));
+        let said = notice.map(|n| (Instant(now.0.saturating_add(n.idle_ms.into())), n.why));
+        earlier(age, said)
     }
 }
 

@@ -63,8 +63,7 @@ impl On<End> for ReadingBody {
             (Ok(()), Upload::Done, After::Close) => Err(NotReused::CallerCloses),
             (Ok(()), Upload::Done, After::Hold | After::Park { .. }) => Ok(()),
         };
-        let after = |ms| Instant(cx.now.0.saturating_add(u64::from(ms)));
-        let term = notice.map(|n| (after(n.idle_ms), n.why));
+        let term = cx.link.term(cx.now, notice);
         let reuse = clean.and_then(|()| within(term, cx.now));
         let held = clean.is_ok() && job.after == After::Hold;
         cx.post(

@@ -59,7 +59,7 @@ impl On<Head> for Tunnelling {
             true => Step::to(Writing::begin(job, cx)),
             false => Step::to(Held {
                 owner: job.owner,
-                term: None,
+                term: cx.link.term(cx.now, None),
             }),
         }
     }

@@ -61,6 +61,7 @@ impl Writing {
     /// The first state of a request on a ready connection.
     pub(crate) fn begin(job: Job, cx: &mut Cx<'_>) -> Writing {
         cx.drive();
+        cx.link.requests_left = cx.link.requests_left.saturating_sub(1);
         Writing {
             job,
             sent: 0,

@@ -12,7 +12,7 @@ use super::error::{self, Error, Kind, Why};
 use super::gathered::Gathered;
 use super::out::{Out, Post};
 use super::pool::Shelf;
-use super::{Collect, Id, Key, Timeouts, Until};
+use super::{Collect, Id, Key, Life, Timeouts, Until};
 use crate::http::fault::Limit;
 use crate::http::framing::{Framing, NotReused};
 use crate::http::head::{Head as ResponseHead, Section};
@@ -51,6 +51,8 @@ pub(crate) struct Facts {
     pub(crate) connect_wire: Vec<u8>,
     pub(crate) encoded: Encoded,
     pub(crate) timeouts: Timeouts,
+    /// Of a connection that is opened for it.
+    pub(crate) life: Life,
     pub(crate) collect: Collect,
     /// What the response may cost.
     pub(crate) allowance: Allowance,
@@ -162,6 +164,7 @@ impl Facts {
             connect_wire,
             encoded,
             timeouts,
+            life,
             collect,
             allowance,
             whole_max,
@@ -189,7 +192,7 @@ impl Facts {
         body.clear(KEPT);
         attempts.clear();
         addresses.clear();
-        (*encoded, *timeouts, *collect) = Default::default();
+        (*encoded, *timeouts, *life, *collect) = Default::default();
         (*whole_max, *body_max, *announced, *came) = (0, 0, 0, 0);
         (*allowance, *reused, *serial) = (Allowance::default(), 0, 0);
         (*retried, *has_body) = (false, false);
