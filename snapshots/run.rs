@@ -83,6 +83,18 @@ fn every_case_has_one_trace_however_it_is_cut() {
 }
 
 #[test]
+fn every_script_reads_back_as_it_is_written() {
+    for (name, script) in cases() {
+        let commands = || script.commands().map(|(_, command)| command);
+        let text: Vec<String> = commands().map(ToString::to_string).collect();
+        let again = Script::parse(&text.join("\n")).unwrap_or_else(|e| panic!("{name}: {e}"));
+        for (command, (_, read)) in commands().zip(again.commands()) {
+            assert_eq!(command, read, "{name}");
+        }
+    }
+}
+
+#[test]
 fn every_snapshot_belongs_to_a_case() {
     let names: BTreeSet<String> = cases().into_iter().map(|(name, _)| name).collect();
     for entry in fs::read_dir(folder()).unwrap() {

@@ -204,6 +204,8 @@ impl Engine {
             return true;
         }
         if until == Until::Done && slot.facts.announces_too_much() {
+            // The answer is given here, and no wake besides.
+            slot.facts.waiting = None;
             self.step_exchange(id, exchange::Overflown.into(), now);
             self.run(now);
             return true;

@@ -79,6 +79,13 @@ impl Deadlines {
         self.heap.retain(|Reverse((at, who))| alive(*at, *who));
     }
 
+    /// How many entries there are for `who` at `due`.
+    #[cfg(feature = "sim")]
+    pub(crate) fn entries(&self, due: Instant, who: Who) -> usize {
+        let entries = self.heap.iter();
+        entries.filter(|Reverse(e)| *e == (due, who)).count()
+    }
+
     /// How many entries there are.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {

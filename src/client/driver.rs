@@ -31,7 +31,7 @@ enum Home {
 }
 
 /// How much is received at once.
-const READ: usize = 64 << 10;
+pub(super) const READ: usize = 64 << 10;
 
 impl Buf {
     /// Where to receive to.
@@ -378,5 +378,9 @@ impl Engine {
             self.step_exchange(id, exchange::Aborted(Aborted::Panicked).into(), now);
         }
         self.run(now);
+        // Whatever was being moved when it happened, no second edge will come for it.
+        for key in self.connections.keys() {
+            self.out.effects.push_back(Effect::Drive { key });
+        }
     }
 }

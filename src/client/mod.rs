@@ -19,6 +19,8 @@ use crate::time::Duration;
 use crate::trace::Trace;
 
 mod allowances;
+#[cfg(feature = "sim")]
+mod audit;
 mod calls;
 pub(crate) mod connection;
 mod deadlines;

@@ -16,8 +16,11 @@ use super::error::Misuse;
 use super::target::{Proxy, Scheme, Target};
 use crate::http::request::host_line;
 
+#[cfg(feature = "sim")]
+mod audit;
+
 /// A shelf's place. Valid while somebody holds it: [`Pool::acquire`] and [`Pool::hold`] count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Shelf(u32);
 
 #[derive(Debug)]

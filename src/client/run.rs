@@ -91,6 +91,8 @@ impl Engine {
             impossible: false,
         };
         State::step_in(&mut slot.state, event, &mut cx);
+        #[cfg(feature = "sim")]
+        blow(&mut slot.state);
         let impossible = cx.impossible;
         let (to, shelf) = (slot.state.index(), slot.link.shelf);
         let (is_pooled, is_closed) = (
@@ -155,6 +157,8 @@ impl Engine {
             impossible: false,
         };
         exchange::State::step_in(&mut slot.state, event, &mut cx);
+        #[cfg(feature = "sim")]
+        blow(&mut slot.state);
         let impossible = cx.impossible;
         let (to, is_done) = (slot.state.index(), slot.state.is_done());
         // A dialling exchange plans the next address anew with each step.
@@ -446,6 +450,12 @@ impl Engine {
 fn walked(machine: &'static str, table: &Description, from: u8, on: u8, to: u8) {
     let (from, on, to) = (table.state(from), table.event(on), table.state(to));
     crate::sim::coverage::walked(machine, from, on, to);
+}
+
+/// Leaves the slot as a handler leaves it that does not come back, should the fuse blow.
+#[cfg(feature = "sim")]
+fn blow<S, P: crate::machine::Place<S>>(place: &mut P) {
+    crate::sim::coverage::burn(|| drop(place.take()));
 }
 
 impl exchange::Slot {

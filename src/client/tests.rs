@@ -182,13 +182,22 @@ fn a_caught_panic_costs_one_exchange() {
     engine.recover(Instant(2));
     assert_eq!(
         orders(&mut engine),
-        [Effect::Close { key: hurt_key }, Effect::Wake { id: hurt }]
+        [
+            Effect::Close { key: hurt_key },
+            Effect::Wake { id: hurt },
+            Effect::Drive { key: healthy_key }
+        ],
+        "what was being moved for the others goes on"
     );
     assert!(matches!(engine.status(hurt), Status::Failed(_)));
     assert_eq!(engine.status(healthy), Status::Running);
     assert!(engine.interest(healthy_key).write);
     engine.recover(Instant(3));
-    assert_eq!(orders(&mut engine), [], "nothing left to mend");
+    assert_eq!(
+        orders(&mut engine),
+        [Effect::Drive { key: healthy_key }],
+        "nothing left to mend"
+    );
 }
 
 #[test]

@@ -1,13 +1,37 @@
 //! The callers of the world: they ask, wait, take what comes and say what they saw.
 
 use std::format;
-use std::string::String;
+use std::string::{String, ToString};
 use std::vec::Vec;
 
 use super::script::Ask;
-use super::world::{Caller, World};
+use super::world::World;
 use crate::client::Target;
-use crate::{Collect, Duration, Id, Keepalive, Life, Proxy, Request, Status, Timeouts, Until};
+use crate::{
+    Collect, Duration, Error, Id, Keepalive, Life, Proxy, Request, Status, Timeouts, Until,
+};
+
+/// What a caller wants of its exchange, and what it has seen of it.
+#[derive(Debug)]
+pub(super) struct Caller {
+    pub(super) id: Id,
+    /// What was asked; empty for `connect`.
+    pub(super) path: String,
+    pub(super) stream: bool,
+    /// Does not read on its own.
+    pub(super) paused: bool,
+    /// What it waits for: one wake is to come.
+    pub(super) waits: Option<Until>,
+    /// Bytes taken so far.
+    pub(super) body: Vec<u8>,
+    /// The status of the head, once it was there.
+    pub(super) status: u16,
+    pub(super) told: bool,
+    /// Its name names nothing any more.
+    pub(super) gone: bool,
+    /// How it ended, once it has.
+    pub(super) outcome: Option<Result<(), Error>>,
+}
 
 impl World {
     pub(super) fn fetch(&mut self, ask: &Ask) {
@@ -17,107 +41,204 @@ impl World {
             idle: Duration(idle),
             pool_size: ask.size,
         });
-        let collect = if ask.stream {
-            Collect::Stream
-        } else {
-            Collect::Whole
-        };
+        let collect = collect(ask);
         let result = self.engine.fetch(
             &target(ask),
             &request,
-            timeouts(ask),
+            timeouts(ask.timeouts),
             collect,
             keepalive,
             self.now,
         );
-        self.begun(result, ask.stream);
+        self.begun(result, ask);
     }
 
     pub(super) fn connect(&mut self, ask: &Ask) {
-        let result = self.engine.connect(&target(ask), timeouts(ask), self.now);
-        self.begun(result, false);
+        let timeouts = timeouts(ask.timeouts);
+        let result = self.engine.connect(&target(ask), timeouts, self.now);
+        self.begun(result, ask);
     }
 
     pub(super) fn request(&mut self, number: u32, ask: &Ask) -> Result<(), String> {
         let held = self.caller(number)?.id;
         let body = ask.body.map(|n| std::vec![b'x'; n]);
-        let collect = if ask.stream {
-            Collect::Stream
-        } else {
-            Collect::Whole
-        };
-        self.engine.set_timeouts(held, timeouts(ask), self.now);
-        let result = self
-            .engine
-            .request(held, &request(ask, body.as_deref()), collect, self.now);
-        self.begun(result, ask.stream);
+        self.engine
+            .set_timeouts(held, timeouts(ask.timeouts), self.now);
+        let request = request(ask, body.as_deref());
+        let result = self.engine.request(held, &request, collect(ask), self.now);
+        if result.is_ok() {
+            self.caller(number)?.gone = true;
+        }
+        self.begun(result, ask);
         Ok(())
     }
 
-    pub(super) fn begun(&mut self, result: Result<Id, crate::Error>, stream: bool) {
-        match result {
-            Ok(id) => {
-                self.callers.push(Caller {
-                    id,
-                    stream,
-                    body: Vec::new(),
-                    told: false,
-                });
-                let until = if stream { Until::Head } else { Until::Done };
-                if self.engine.wait(id, until, self.now) {
-                    self.woken.push(id);
-                }
+    fn begun(&mut self, result: Result<Id, Error>, ask: &Ask) {
+        let id = match result {
+            Ok(id) => id,
+            Err(error) => return self.note(&format!("refused: {error}")),
+        };
+        self.callers.push(Caller {
+            id,
+            path: ask.path.clone(),
+            stream: ask.stream,
+            paused: false,
+            waits: None,
+            body: Vec::new(),
+            status: 0,
+            told: false,
+            gone: false,
+            outcome: None,
+        });
+        let until = if ask.stream { Until::Head } else { Until::Done };
+        self.wait(self.callers.len() - 1, until);
+    }
+
+    pub(super) fn release(&mut self, number: u32, idle: u32) -> Result<(), String> {
+        let caller = self.caller(number)?;
+        let id = caller.id;
+        caller.gone = true;
+        caller.waits = None;
+        let keepalive = Keepalive {
+            idle: Duration(idle),
+            pool_size: None,
+        };
+        let reusable = self.engine.reusable(id, self.now);
+        let released = self.engine.release(id, keepalive, self.now);
+        if reusable != released {
+            return Err(format!("e{number}: {reusable:?} announced, {released:?}"));
+        }
+        let text = released.map_or_else(|why| why.text().to_string(), |()| "pooled".to_string());
+        self.note(&format!("e{number} release: {text}"));
+        Ok(())
+    }
+
+    pub(super) fn abort(&mut self, number: u32) -> Result<(), String> {
+        let caller = self.caller(number)?;
+        let id = caller.id;
+        caller.gone = true;
+        caller.waits = None;
+        self.engine.abort(id, self.now);
+        Ok(())
+    }
+
+    pub(super) fn take(&mut self, number: u32) -> Result<(), String> {
+        let id = self.caller(number)?.id;
+        let (status, left) = (self.engine.status(id), self.engine.body(id).len());
+        match self.engine.take(id, self.now) {
+            None if matches!(status, Status::Running | Status::Gone) => {}
+            Some(finished) if finished.body.len() == left => {
+                self.caller(number)?.gone = true;
+                self.engine.recycle(finished);
             }
-            Err(error) => self.note(&format!("refused: {error}")),
+            taken => return Err(format!("e{number} is {status:?} but yields {taken:?}")),
+        }
+        Ok(())
+    }
+
+    pub(super) fn gather(&mut self, number: u32) -> Result<(), String> {
+        self.caller(number)?.stream = false;
+        self.wait(number as usize, Until::Done);
+        Ok(())
+    }
+
+    pub(super) fn resume(&mut self, number: u32) -> Result<(), String> {
+        let caller = self.caller(number)?;
+        if !core::mem::take(&mut caller.paused) || caller.gone {
+            return Err(format!("e{number} is not paused"));
+        }
+        let id = caller.id;
+        if caller.waits.is_none() && !caller.told {
+            self.read(number as usize, id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_timeouts(&mut self, number: u32, ms: [u32; 4]) -> Result<(), String> {
+        let id = self.caller(number)?.id;
+        self.engine.set_timeouts(id, timeouts(ms), self.now);
+        Ok(())
+    }
+
+    fn wait(&mut self, number: usize, until: Until) {
+        let id = self.callers[number].id;
+        self.callers[number].waits = Some(until);
+        if self.engine.wait(id, until, self.now) {
+            self.woken.push(id);
         }
     }
 
     /// A woken caller takes what there is.
     pub(super) fn woke(&mut self, id: Id) {
         let Some(number) = self.callers.iter().position(|c| c.id == id) else {
+            self.wrong = Some(format!("{id:?} is woken, and nobody has it"));
             return;
         };
-        if self.callers[number].stream {
-            self.consume(number as u32, id, usize::MAX);
+        let caller = &mut self.callers[number];
+        if caller.waits.take().is_none() && !caller.gone {
+            self.wrong = Some(format!("e{number} is woken, and does not wait"));
         }
-        if self.engine.status(id) == Status::Running {
-            self.engine.wait(id, Until::Data, self.now);
-        } else {
-            self.tell(number);
+        if !self.callers[number].gone {
+            self.read(number, id);
         }
     }
 
-    pub(super) fn consume(&mut self, number: u32, id: Id, n: usize) {
-        let body = self.engine.body(id);
-        let n = n.min(body.len());
-        if let Some(caller) = self.callers.get_mut(number as usize) {
-            caller.body.extend_from_slice(&body[..n]);
+    /// Takes what there is, unless the caller has other things to do, and waits for more.
+    fn read(&mut self, number: usize, id: Id) {
+        if let Some(head) = self.engine.head(id) {
+            self.callers[number].status = head.status;
         }
-        self.engine.consume(id, n, self.now);
+        if self.engine.status(id) != Status::Running {
+            return self.tell(number);
+        }
+        if self.callers[number].paused {
+            return;
+        }
+        if self.callers[number].stream {
+            self.eat(number, usize::MAX);
+        }
+        self.wait(number, Until::Data);
+    }
+
+    pub(super) fn consume(&mut self, number: u32, n: usize) -> Result<(), String> {
+        if self.caller(number)?.gone {
+            return Err(format!("e{number} is gone"));
+        }
+        self.eat(number as usize, n);
+        Ok(())
+    }
+
+    fn eat(&mut self, number: usize, n: usize) {
+        let caller = &mut self.callers[number];
+        let body = self.engine.body(caller.id);
+        let n = n.min(body.len());
+        caller.body.extend_from_slice(&body[..n]);
+        self.engine.consume(caller.id, n, self.now);
     }
 
     /// What a caller sees at the end of its exchange.
-    pub(super) fn tell(&mut self, number: usize) {
-        while let Some(line) = self.engine.poll_trace() {
-            self.lines.push(line);
-        }
-        let caller = &mut self.callers[number];
-        let id = caller.id;
-        if core::mem::replace(&mut caller.told, true) {
+    fn tell(&mut self, number: usize) {
+        self.gather_trace();
+        if core::mem::replace(&mut self.callers[number].told, true) {
             return;
         }
-        let status = self.engine.head(id).map_or(0, |head| head.status);
-        let rest = self.engine.body(id);
-        let n = rest.len();
-        caller.body.extend_from_slice(rest);
-        let shown = shown(&caller.body);
-        self.engine.consume(id, n, self.now);
+        self.eat(number, usize::MAX);
+        let caller = &self.callers[number];
+        let (id, status, shown) = (caller.id, caller.status, shown(&caller.body));
         let reused = self.engine.reused(id);
         let text = match self.engine.status(id) {
             Status::Failed(error) => format!("e{number} sees {error:?} {status} {shown}"),
             _ => format!("e{number} sees {status} {shown} reused={reused}"),
         };
         self.note(&text);
+    }
+}
+
+fn collect(ask: &Ask) -> Collect {
+    if ask.stream {
+        Collect::Stream
+    } else {
+        Collect::Whole
     }
 }
 
@@ -139,8 +260,8 @@ fn target(ask: &Ask) -> Target<'_> {
     }
 }
 
-fn timeouts(ask: &Ask) -> Timeouts {
-    let [connect, send, read, total] = ask.timeouts.map(Duration);
+fn timeouts(ms: [u32; 4]) -> Timeouts {
+    let [connect, send, read, total] = ms.map(Duration);
     Timeouts {
         connect,
         send,

@@ -5,13 +5,18 @@
 //! change the trace. The sockets are edge-triggered, as nginx's are: the world reads until nothing
 //! is left or wanted, and after that only when the engine says [`Effect::Drive`](crate::Effect).
 
+mod answer;
 mod callers;
+mod check;
 pub mod coverage;
 mod peer;
 mod script;
+mod sockets;
+mod words;
 mod world;
 
-pub use script::{Ask, Command, Handshake, Script};
+pub use answer::{Answer, Delimited};
+pub use script::{Ask, Command, Fact, Handshake, Script};
 pub use world::{Cut, World};
 
 /// Plays a script and returns its trace, one line each.

@@ -12,7 +12,7 @@ pub(super) enum End {
     Rst,
 }
 
-/// One connection's socket buffers.
+/// One connection's socket buffers, and what its peer has in mind.
 #[derive(Debug, Default)]
 pub(super) struct Peer {
     /// Reads to come: each piece is what one read returns.
@@ -25,11 +25,24 @@ pub(super) struct Peer {
     /// Sending fails with this.
     pub(super) send_error: Option<SocketError>,
     pub(super) connected: bool,
+    /// The event loop has not told of the socket's latest edge yet.
+    pub(super) held: bool,
+    /// TLS is being agreed.
+    pub(super) shaking: bool,
+    /// Bytes of answers that are made and not sent.
+    pub(super) pending: VecDeque<u8>,
+    /// How many requests have an answer.
+    pub(super) answered: usize,
 }
 
 impl Peer {
     /// Whether a read would return something.
     pub(super) fn readable(&self) -> bool {
-        !self.inbox.is_empty() || self.end.is_some()
+        !self.held && (!self.inbox.is_empty() || self.end.is_some())
+    }
+
+    /// Whether a write would do something.
+    pub(super) fn writable(&self) -> bool {
+        self.send_error.is_some() || self.room.is_none_or(|room| room > 0)
     }
 }

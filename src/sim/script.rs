@@ -13,6 +13,8 @@ use std::net::IpAddr;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+use super::answer::Answer;
+use super::words;
 use crate::{Limits, Scheme, SocketError};
 
 /// What is asked for, whom, and how.
@@ -61,6 +63,22 @@ pub enum Handshake {
     SendFails,
 }
 
+/// A fact that a driver may report when it should not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the fact of that name")]
+pub enum Fact {
+    Connected,
+    Refused,
+    Resolved,
+    Unresolved,
+    Handshaken,
+    Unshaken,
+    Eof,
+    SendFailed,
+    RecvFailed,
+    Sent,
+}
+
 /// One line of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
@@ -74,10 +92,18 @@ pub enum Command {
     Release(u32, u32),
     /// The caller gives up.
     Abort(u32),
+    /// The caller takes what there is of an exchange that is over.
+    Take(u32),
     /// The caller takes so many bytes of the body.
     Consume(u32, usize),
     /// The caller wants the rest of the body gathered.
     Gather(u32),
+    /// The caller reads no more on its own.
+    Pause(u32),
+    /// It does again.
+    Resume(u32),
+    /// Other timeouts: connect, send, read, total.
+    Timeouts(u32, [u32; 4]),
     /// The name server answers; no address: it does not know.
     Resolve(u32, Vec<IpAddr>),
     /// The connect is over.
@@ -88,6 +114,10 @@ pub enum Command {
     Handshake(u32, Handshake),
     /// The peer sends these bytes.
     Send(u32, Vec<u8>),
+    /// The peer makes an answer to the oldest request that has none; [`Command::Deliver`] sends it.
+    Answer(u32, Answer),
+    /// The peer sends so many bytes of its answers.
+    Deliver(u32, usize),
     /// The peer closes its side.
     Fin(u32),
     /// The peer resets.
@@ -96,6 +126,16 @@ pub enum Command {
     Room(u32, usize),
     /// Sending fails from now on.
     SendFails(u32),
+    /// The event loop is busy: it does not tell of this socket until the edge comes.
+    Hold(u32),
+    /// It tells.
+    Edge(u32),
+    /// A fact about a connection that is closed.
+    Late(u32, Fact),
+    /// A fact that cannot be.
+    Lie(u32, Fact),
+    /// A handler panics, after so many others.
+    Fuse(u32),
     /// The worker closes the connection.
     Shut(u32),
     /// Time passes.
@@ -111,6 +151,14 @@ pub struct Script {
 }
 
 impl Script {
+    /// A script of commands, one a line.
+    pub fn new(commands: Vec<Command>) -> Script {
+        let commands = commands.into_iter().enumerate();
+        Script {
+            commands: commands.map(|(i, command)| (i + 1, command)).collect(),
+        }
+    }
+
     /// Parses a script; blank lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
@@ -133,14 +181,12 @@ impl Script {
         self.commands.iter().map(|(line, command)| (*line, command))
     }
 
-    /// The lengths of the `send` commands, in order: what there is to cut.
+    /// The lengths of the `send` and `deliver` commands, in order: what there is to cut.
     pub fn sends(&self) -> Vec<usize> {
-        let length = |(_, c): &(usize, Command)| {
-            if let Command::Send(_, bytes) = c {
-                Some(bytes.len())
-            } else {
-                None
-            }
+        let length = |(_, c): &(usize, Command)| match c {
+            Command::Send(_, bytes) => Some(bytes.len()),
+            Command::Deliver(_, n) => Some(*n),
+            _ => None,
         };
         self.commands.iter().filter_map(length).collect()
     }
@@ -167,6 +213,14 @@ fn parse(line: &str) -> Result<Command, String> {
         "abort" => Command::Abort(number(next()?, 'e')?),
         "consume" => Command::Consume(number(next()?, 'e')?, int(next()?)? as usize),
         "gather" => Command::Gather(number(next()?, 'e')?),
+        "take" => Command::Take(number(next()?, 'e')?),
+        "pause" => Command::Pause(number(next()?, 'e')?),
+        "resume" => Command::Resume(number(next()?, 'e')?),
+        "timeouts" => {
+            let id = number(next()?, 'e')?;
+            let mut ms = || int(next()?);
+            Command::Timeouts(id, [ms()?, ms()?, ms()?, ms()?])
+        }
         "resolve" => {
             let key = number(next()?, 'c')?;
             let list: Result<Vec<IpAddr>, _> = words.map(str::parse).collect();
@@ -185,10 +239,30 @@ fn parse(line: &str) -> Result<Command, String> {
             };
             Command::Handshake(key, outcome)
         }
+        _ => return peers(word, rest),
+    })
+}
+
+/// The commands of peers, and of what is between them and the engine.
+fn peers(word: &str, rest: &str) -> Result<Command, String> {
+    let mut words = rest.split_whitespace();
+    let mut next = || words.next().ok_or_else(|| "a word is missing".to_string());
+    let tail = || rest.split_once(' ').ok_or_else(|| "what?".to_string());
+    Ok(match word {
         "send" => {
-            let (key, text) = rest.split_once(' ').ok_or("what?")?;
+            let (key, text) = tail()?;
             Command::Send(number(key, 'c')?, bytes(text)?)
         }
+        "answer" => {
+            let (key, text) = tail()?;
+            Command::Answer(number(key, 'c')?, words::answer(text)?)
+        }
+        "deliver" => Command::Deliver(number(next()?, 'c')?, int(next()?)? as usize),
+        "late" => Command::Late(number(next()?, 'c')?, fact(next()?)?),
+        "lie" => Command::Lie(number(next()?, 'c')?, fact(next()?)?),
+        "fuse" => Command::Fuse(int(next()?)?),
+        "hold" => Command::Hold(number(next()?, 'c')?),
+        "edge" => Command::Edge(number(next()?, 'c')?),
         "fin" => Command::Fin(number(next()?, 'c')?),
         "rst" => Command::Rst(number(next()?, 'c')?),
         "room" => Command::Room(number(next()?, 'c')?, int(next()?)? as usize),
@@ -218,6 +292,7 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
         Scheme::Http
     };
     let (authority, path) = rest.find('/').map_or((rest, ""), |i| rest.split_at(i));
+    let path = if with_method { path } else { "" };
     let (host, port) = host_port(authority, scheme.port())?;
     let mut ask = Ask {
         method: method.to_string(),
@@ -276,6 +351,13 @@ fn bound(limits: &mut Limits, name: &str, value: u32) -> Option<()> {
         _ => return None,
     }
     Some(())
+}
+
+fn fact(word: &str) -> Result<Fact, String> {
+    let found = words::FACTS.iter().find(|(name, _)| *name == word);
+    found
+        .map(|(_, fact)| *fact)
+        .ok_or_else(|| format!("unknown fact {word}"))
 }
 
 fn host_port(text: &str, default: u16) -> Result<(String, u16), String> {

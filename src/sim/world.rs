@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::format;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+use super::answer::{Asked, Truth};
+use super::callers::Caller;
+use super::coverage::{self, Blown};
 use super::peer::{End, Peer};
-use super::script::{Command, Handshake, SEND_ERROR};
-use crate::client::Finished;
-use crate::{
-    Config, Duration, Effect, Engine, Event, Id, Instant, Keepalive, Key, Limits, ResolveError,
-    SocketError, TlsError, Until,
-};
+use super::script::{Command, Fact, Handshake, SEND_ERROR};
+use crate::{Config, Engine, Event, Id, Instant, Key, Limits, ResolveError, SocketError, TlsError};
 
 /// How the bytes of `send` commands are cut into reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,16 +26,6 @@ pub enum Cut {
     At(usize, usize),
 }
 
-/// What a caller still wants of its exchange.
-#[derive(Debug)]
-pub(super) struct Caller {
-    pub(super) id: Id,
-    pub(super) stream: bool,
-    /// Bytes taken so far.
-    pub(super) body: Vec<u8>,
-    pub(super) told: bool,
-}
-
 /// Small, so that a script can pass it.
 const WHOLE: u64 = 150_000;
 
@@ -44,14 +34,26 @@ const WHOLE: u64 = 150_000;
 pub struct World {
     pub(super) engine: Engine,
     pub(super) now: Instant,
-    cut: Cut,
-    sends: usize,
-    peers: BTreeMap<u32, (Key, Peer)>,
+    pub(super) cut: Cut,
+    pub(super) sends: usize,
+    /// Open sockets by the number of their connection.
+    pub(super) peers: BTreeMap<u32, (Key, Peer)>,
+    /// Every connection there was.
+    pub(super) keys: Vec<Key>,
     numbers: BTreeMap<Key, u32>,
     pub(super) callers: Vec<Caller>,
-    resolving: BTreeMap<u32, Key>,
+    pub(super) resolving: BTreeMap<u32, Key>,
+    pub(super) truths: Vec<Truth>,
+    /// What closed connections were asked.
+    pub(super) buried: Vec<(u32, Vec<Asked>)>,
+    /// A script has spelled out what a peer sends: only it knows what that means.
+    pub(super) raw: bool,
     pub(super) lines: Vec<String>,
     pub(super) woken: Vec<Id>,
+    /// A fact that cannot be was reported: an alert is in order.
+    lied: bool,
+    /// What went wrong where nothing can be returned.
+    pub(super) wrong: Option<String>,
 }
 
 impl World {
@@ -61,12 +63,10 @@ impl World {
             whole: WHOLE,
             ..Limits::default()
         };
-        let config = Config {
-            strict: true,
+        let mut engine = Engine::new(Config {
             limits,
             ..Config::default()
-        };
-        let mut engine = Engine::new(config);
+        });
         engine.set_trace(true);
         World {
             engine,
@@ -74,11 +74,17 @@ impl World {
             cut,
             sends: 0,
             peers: BTreeMap::new(),
+            keys: Vec::new(),
             numbers: BTreeMap::new(),
             callers: Vec::new(),
             resolving: BTreeMap::new(),
+            truths: Vec::new(),
+            buried: Vec::new(),
+            raw: false,
             lines: Vec::new(),
             woken: Vec::new(),
+            lied: false,
+            wrong: None,
         }
     }
 
@@ -87,48 +93,44 @@ impl World {
     /// # Errors
     /// The command makes no sense here.
     pub fn play(&mut self, command: &Command) -> Result<(), String> {
+        if !coverage::is_lit() {
+            return self.step(command);
+        }
+        // As the nginx driver: what panics is caught, and the engine goes on without it.
+        match catch_unwind(AssertUnwindSafe(|| self.step(command))) {
+            Ok(done) => done,
+            Err(panic) if panic.is::<Blown>() => {
+                self.engine.recover(self.now);
+                self.settle();
+                Ok(())
+            }
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    fn step(&mut self, command: &Command) -> Result<(), String> {
         match command {
             Command::Fetch(ask) => self.fetch(ask),
             Command::Connect(ask) => self.connect(ask),
             Command::Request(number, ask) => self.request(*number, ask)?,
-            Command::Release(number, idle) => {
-                let id = self.caller(*number)?.id;
-                let keepalive = Keepalive {
-                    idle: Duration(*idle),
-                    pool_size: None,
-                };
-                let released = self.engine.release(id, keepalive, self.now);
-                let text =
-                    released.map_or_else(|why| why.text().to_string(), |()| "pooled".to_string());
-                self.note(&format!("e{number} release: {text}"));
-            }
-            Command::Abort(number) => {
-                let id = self.caller(*number)?.id;
-                self.engine.abort(id, self.now);
-            }
-            Command::Consume(number, n) => {
-                let caller = self.caller(*number)?;
-                caller.stream = false;
-                let id = caller.id;
-                self.consume(*number, id, *n);
-                if let Ok(caller) = self.caller(*number) {
-                    caller.stream = true;
-                }
-            }
-            Command::Gather(number) => {
-                let id = self.caller(*number)?.id;
-                self.caller(*number)?.stream = false;
-                self.engine.wait(id, Until::Done, self.now);
-            }
+            Command::Release(number, idle) => self.release(*number, *idle)?,
+            Command::Abort(number) => self.abort(*number)?,
+            Command::Take(number) => self.take(*number)?,
+            Command::Consume(number, n) => self.consume(*number, *n)?,
+            Command::Gather(number) => self.gather(*number)?,
+            Command::Pause(number) => self.caller(*number)?.paused = true,
+            Command::Resume(number) => self.resume(*number)?,
+            Command::Timeouts(number, ms) => self.set_timeouts(*number, *ms)?,
             Command::Wait(ms) => self.pass(*ms),
             Command::Shutdown => self.engine.shutdown(self.now),
-            peers => self.play_peer(peers)?,
+            Command::Fuse(n) => coverage::light(Some(*n)),
+            peers => self.step_peer(peers)?,
         }
         self.settle();
         Ok(())
     }
 
-    fn play_peer(&mut self, command: &Command) -> Result<(), String> {
+    fn step_peer(&mut self, command: &Command) -> Result<(), String> {
         match command {
             Command::Resolve(number, list) => {
                 let key = self
@@ -143,52 +145,86 @@ impl World {
                 self.engine.handle(key, event, self.now);
             }
             Command::Accept(number) => {
-                let key = self.peer(*number)?.0;
-                self.peer(*number)?.1.connected = true;
+                let (key, peer) = self.peer(*number)?;
+                if core::mem::replace(&mut peer.connected, true) {
+                    return Err(format!("c{number} is connected"));
+                }
+                let key = *key;
                 self.engine.handle(key, Event::Connected, self.now);
             }
             Command::Refuse(number) => {
-                let key = self.peer(*number)?.0;
-                self.engine
-                    .handle(key, Event::ConnectFailed(SocketError::Refused), self.now);
-            }
-            Command::Handshake(number, outcome) => {
-                let key = self.peer(*number)?.0;
-                let event = match outcome {
-                    Handshake::Ok => Event::Handshaken,
-                    Handshake::Failed => Event::HandshakeFailed(TlsError::Failed),
-                    Handshake::Eof => Event::Eof,
-                    Handshake::SendFails => Event::SendFailed(SEND_ERROR),
-                };
+                let (key, peer) = self.peer(*number)?;
+                if peer.connected {
+                    return Err(format!("c{number} is connected"));
+                }
+                let key = *key;
+                let event = Event::ConnectFailed(SocketError::Refused);
                 self.engine.handle(key, event, self.now);
             }
+            Command::Handshake(number, outcome) => self.handshake(*number, *outcome)?,
             Command::Send(number, bytes) => {
-                self.note(&format!("c{number} peer sends {} bytes", bytes.len()));
-                let pieces = self.pieces(bytes);
-                self.peer(*number)?.1.inbox.extend(pieces);
-                self.readable(*number)?;
+                self.raw = true;
+                self.arrive(*number, bytes)?;
             }
-            Command::Fin(number) => {
-                self.peer(*number)?.1.end = Some(End::Fin);
-                self.readable(*number)?;
-            }
-            Command::Rst(number) => {
-                self.peer(*number)?.1.end = Some(End::Rst);
-                self.readable(*number)?;
-            }
+            Command::Answer(number, answer) => self.answer(*number, answer)?,
+            Command::Deliver(number, n) => self.deliver(*number, *n)?,
+            Command::Fin(number) => self.ended(*number, End::Fin)?,
+            Command::Rst(number) => self.ended(*number, End::Rst)?,
             Command::Room(number, n) => {
                 self.peer(*number)?.1.room = Some(*n);
-                self.readable(*number)?;
+                self.ready(*number)?;
             }
             Command::SendFails(number) => {
                 self.peer(*number)?.1.send_error = Some(SEND_ERROR);
-                self.readable(*number)?;
+                self.ready(*number)?;
+            }
+            Command::Hold(number) => self.peer(*number)?.1.held = true,
+            Command::Edge(number) => {
+                self.peer(*number)?.1.held = false;
+                self.ready(*number)?;
             }
             Command::Shut(number) => {
                 let key = self.peer(*number)?.0;
                 self.engine.shut(key, self.now);
             }
+            Command::Late(number, fact) => self.late(*number, *fact)?,
+            Command::Lie(number, fact) => {
+                let key = self.peer(*number)?.0;
+                self.lied = true;
+                self.tell_fact(key, *fact);
+            }
             _ => return Err("not a peer's".to_string()),
+        }
+        Ok(())
+    }
+
+    fn handshake(&mut self, number: u32, outcome: Handshake) -> Result<(), String> {
+        let (key, peer) = self.peer(number)?;
+        if !core::mem::take(&mut peer.shaking) {
+            return Err(format!("c{number} agrees on nothing"));
+        }
+        let event = match outcome {
+            Handshake::Ok => Event::Handshaken,
+            Handshake::Failed => Event::HandshakeFailed(TlsError::Failed),
+            Handshake::Eof => Event::Eof,
+            Handshake::SendFails => Event::SendFailed(SEND_ERROR),
+        };
+        let key = *key;
+        self.engine.handle(key, event, self.now);
+        Ok(())
+    }
+
+    /// News about a connection that is gone, which are counted and nothing else.
+    fn late(&mut self, number: u32, fact: Fact) -> Result<(), String> {
+        let key = *self
+            .keys
+            .get(number as usize)
+            .filter(|_| !self.peers.contains_key(&number) && !self.resolving.contains_key(&number))
+            .ok_or("no connection is closed there")?;
+        let before = self.engine.counters().stale;
+        self.tell_fact(key, fact);
+        if self.engine.counters().stale != before + 1 {
+            return Err(format!("late news about c{number} was not counted"));
         }
         Ok(())
     }
@@ -199,33 +235,16 @@ impl World {
             self.now = due.max(self.now);
             self.engine.expire(self.now);
             self.settle();
+            if self.engine.deadline() == Some(due) {
+                self.wrong = Some(format!("what is due at {}ms stays due", due.0));
+                break;
+            }
         }
         self.now = end;
     }
 
-    fn pieces(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
-        let number = self.sends;
-        self.sends += 1;
-        let size = match self.cut {
-            Cut::Bytes => 1,
-            Cut::Chunks(n) => n.max(1),
-            Cut::At(send, at) if send == number && at > 0 && at < bytes.len() => {
-                return Vec::from([bytes[..at].to_vec(), bytes[at..].to_vec()]);
-            }
-            Cut::Whole | Cut::At(..) => bytes.len().max(1),
-        };
-        bytes.chunks(size).map(<[u8]>::to_vec).collect()
-    }
-
-    /// The edge: the socket has become ready.
-    fn readable(&mut self, number: u32) -> Result<(), String> {
-        let key = self.peer(number)?.0;
-        self.drive(key);
-        Ok(())
-    }
-
     /// Carries out orders until there are none, and lets callers do what they do when woken.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         loop {
             if let Some(effect) = self.engine.poll() {
                 self.carry_out(effect);
@@ -235,107 +254,30 @@ impl World {
                 break;
             }
         }
+        self.gather_trace();
+    }
+
+    pub(super) fn gather_trace(&mut self) {
         while let Some(line) = self.engine.poll_trace() {
             self.lines.push(line);
-        }
-    }
-
-    fn carry_out(&mut self, effect: Effect) {
-        match effect {
-            Effect::Resolve { key } => {
-                let number = self.number(key);
-                self.resolving.insert(number, key);
-            }
-            Effect::Connect { key, .. } => {
-                let number = self.number(key);
-                self.peers.insert(number, (key, Peer::default()));
-            }
-            Effect::Handshake { .. } => {}
-            Effect::Drive { key } => self.drive(key),
-            Effect::Close { key } => {
-                let number = self.number(key);
-                self.peers.remove(&number);
-                self.resolving.remove(&number);
-            }
-            Effect::Wake { id } => self.woken.push(id),
-        }
-    }
-
-    /// Sends and receives until the socket or the engine has had enough.
-    fn drive(&mut self, key: Key) {
-        let number = self.number(key);
-        if !self
-            .peers
-            .get(&number)
-            .is_some_and(|(_, peer)| peer.connected)
-        {
-            return;
-        }
-        self.send(key, number);
-        while self.engine.interest(key).read {
-            let Some((_, peer)) = self
-                .peers
-                .get_mut(&number)
-                .filter(|(_, peer)| peer.readable())
-            else {
-                return;
-            };
-            let Some(mut buf) = self.engine.input(key) else {
-                return;
-            };
-            let Some(mut piece) = peer.inbox.pop_front() else {
-                self.engine.give_back(key, buf);
-                let event = match peer.end {
-                    Some(End::Rst) => Event::RecvFailed(SocketError::Reset),
-                    _ => Event::Eof,
-                };
-                return self.engine.handle(key, event, self.now);
-            };
-            let n = buf.spare().len().min(piece.len());
-            buf.spare()[..n].copy_from_slice(&piece[..n]);
-            let rest = piece.split_off(n);
-            if !rest.is_empty() {
-                peer.inbox.push_front(rest);
-            }
-            self.engine.received(key, buf, n, self.now);
-            self.send(key, number);
-        }
-    }
-
-    fn send(&mut self, key: Key, number: u32) {
-        while self.engine.interest(key).write {
-            let Some((_, peer)) = self.peers.get_mut(&number) else {
-                return;
-            };
-            if let Some(error) = peer.send_error {
-                return self.engine.handle(key, Event::SendFailed(error), self.now);
-            }
-            let owed = self.engine.output(key);
-            let n = peer.room.map_or(owed.len(), |room| room.min(owed.len()));
-            if n == 0 {
-                return;
-            }
-            peer.outbox.extend_from_slice(&owed[..n]);
-            if let Some(room) = &mut peer.room {
-                *room -= n;
-            }
-            self.engine.sent(key, n, self.now);
         }
     }
 
     pub(super) fn note(&mut self, text: &str) {
-        while let Some(line) = self.engine.poll_trace() {
-            self.lines.push(line);
-        }
+        self.gather_trace();
         self.lines.push(format!("{:>6}ms {text}", self.now.0));
     }
 
-    fn number(&mut self, key: Key) -> u32 {
-        let next = self.numbers.len() as u32;
-        *self.numbers.entry(key).or_insert(next)
+    pub(super) fn number(&mut self, key: Key) -> u32 {
+        let next = self.keys.len() as u32;
+        let number = *self.numbers.entry(key).or_insert(next);
+        if number == next {
+            self.keys.push(key);
+        }
+        number
     }
 
-    fn peer(&mut self, number: u32) -> Result<&mut (Key, Peer), String> {
+    pub(super) fn peer(&mut self, number: u32) -> Result<&mut (Key, Peer), String> {
         self.peers
             .get_mut(&number)
             .ok_or_else(|| format!("c{number} has no socket"))
@@ -347,25 +289,12 @@ impl World {
             .ok_or_else(|| format!("there is no e{number}"))
     }
 
-    /// What must hold after every step.
-    ///
-    /// # Errors
-    /// What does not.
-    pub fn check(&self) -> Result<(), String> {
-        let sockets = self.peers.len() + self.resolving.len();
-        if sockets != self.engine.connections() {
-            return Err(format!(
-                "{sockets} sockets but {} connections",
-                self.engine.connections()
-            ));
+    /// An alert that nothing accounts for.
+    pub(super) fn alert(&mut self) -> Result<(), String> {
+        match self.engine.poll_alert() {
+            Some(alert) if !self.lied => Err(alert),
+            Some(_) | None => Ok(()),
         }
-        for (number, (key, peer)) in &self.peers {
-            let interest = self.engine.interest(*key);
-            if peer.connected && interest.read && peer.readable() {
-                return Err(format!("c{number} wants to read, could, and does not"));
-            }
-        }
-        Ok(())
     }
 
     /// Ends everything and returns the trace.
@@ -374,25 +303,8 @@ impl World {
     /// Something is left over that should not be.
     pub fn finish(mut self) -> Result<String, String> {
         self.settle();
-        let lines = self.lines.join("\n");
-        for caller in core::mem::take(&mut self.callers) {
-            let _: Option<Finished> = self.engine.take(caller.id, self.now);
-            self.engine.abort(caller.id, self.now);
-        }
-        self.engine.shutdown(self.now);
-        self.settle();
-        let left = (
-            self.engine.connections(),
-            self.engine.exchanges(),
-            self.engine.in_flight(),
-            self.engine.idle(),
-        );
-        if left != (0, 0, 0, 0) || !self.peers.is_empty() {
-            return Err(format!("left over at the end: {left:?}"));
-        }
-        if let Some(alert) = self.engine.poll_alert() {
-            return Err(alert);
-        }
+        let lines = core::mem::take(&mut self.lines).join("\n");
+        self.leave()?;
         Ok(lines)
     }
 }

@@ -1,0 +1,214 @@
+//! Commands as words: the other direction of `script.rs`, and the shape of an answer in both.
+
+use std::fmt;
+use std::format;
+use std::string::{String, ToString};
+
+use super::answer::{Answer, Delimited};
+use super::script::{Ask, Command, Fact, Handshake};
+use crate::Limits;
+
+/// Every fact with its word.
+pub(super) const FACTS: &[(&str, Fact)] = &[
+    ("connected", Fact::Connected),
+    ("refused", Fact::Refused),
+    ("resolved", Fact::Resolved),
+    ("unresolved", Fact::Unresolved),
+    ("handshaken", Fact::Handshaken),
+    ("unshaken", Fact::Unshaken),
+    ("eof", Fact::Eof),
+    ("sendfailed", Fact::SendFailed),
+    ("recvfailed", Fact::RecvFailed),
+    ("sent", Fact::Sent),
+];
+
+/// The shape of an answer: `200 length=5 chunked=3 interim=1 close`.
+pub(super) fn answer(text: &str) -> Result<Answer, String> {
+    let mut answer = Answer::default();
+    for word in text.split_whitespace() {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let number = || {
+            value
+                .parse::<u32>()
+                .map_err(|_| format!("not a number: {word}"))
+        };
+        match name {
+            "length" => answer.length = number()?,
+            "chunked" => answer.delimited = Delimited::Chunked(number()?),
+            "untilclose" => answer.delimited = Delimited::Close,
+            "interim" => answer.interim = number()?,
+            "trailers" => answer.trailers = number()?,
+            "old" => answer.old = true,
+            "close" => answer.close = true,
+            "keep" => answer.keep = true,
+            "surplus" => answer.surplus = number()?,
+            "broken" => answer.broken = number()?,
+            "flipped" => answer.flipped = number()?,
+            status => answer.status = status.parse().map_err(|_| format!("what is {word}?"))?,
+        }
+    }
+    if (200..=599).contains(&answer.status) {
+        Ok(answer)
+    } else {
+        Err("a final status is missing".to_string())
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} length={}", self.status, self.length)?;
+        match self.delimited {
+            Delimited::Length => {}
+            Delimited::Chunked(n) => write!(f, " chunked={n}")?,
+            Delimited::Close => f.write_str(" untilclose")?,
+        }
+        let flags = [
+            (self.old, "old"),
+            (self.close, "close"),
+            (self.keep, "keep"),
+        ];
+        for (_, name) in flags.iter().filter(|(on, _)| *on) {
+            write!(f, " {name}")?;
+        }
+        let numbers = [
+            (self.interim, "interim"),
+            (self.trailers, "trailers"),
+            (self.surplus, "surplus"),
+            (self.broken, "broken"),
+            (self.flipped, "flipped"),
+        ];
+        for (n, name) in numbers.iter().filter(|(n, _)| *n > 0) {
+            write!(f, " {name}={n}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Ask {
+    fn options(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let some = |n: u32| (n > 0).then_some(n as usize);
+        let [connect, sending, read, total] = self.timeouts;
+        let numbers = [
+            ("body", self.body),
+            ("keepalive", self.keepalive.map(|n| n as usize)),
+            ("size", self.size),
+            ("requests", some(self.life[0])),
+            ("life", some(self.life[1])),
+            ("connect", some(connect)),
+            ("sending", some(sending)),
+            ("read", some(read)),
+            ("total", some(total)),
+        ];
+        for (name, n) in numbers {
+            if let Some(n) = n {
+                write!(f, " {name}={n}")?;
+            }
+        }
+        let none = Limits::NONE;
+        let limits = self.limits.unwrap_or(none);
+        let limits = [
+            ("head", limits.head.into(), none.head.into()),
+            ("lines", limits.lines.into(), none.lines.into()),
+            ("interim", limits.interim.into(), none.interim.into()),
+            (
+                "extensions",
+                limits.extensions.into(),
+                none.extensions.into(),
+            ),
+            ("trailers", limits.trailers.into(), none.trailers.into()),
+            ("whole", limits.whole, none.whole),
+            ("most", limits.body, none.body),
+        ];
+        for (name, n, none) in limits {
+            if n != none {
+                write!(f, " {name}={n}")?;
+            }
+        }
+        if self.stream {
+            f.write_str(" stream")?;
+        }
+        if let Some(pool) = &self.pool {
+            write!(f, " pool={pool}")?;
+        }
+        if let Some((host, port)) = &self.proxy {
+            write!(f, " proxy={host}:{port}")?;
+        }
+        Ok(())
+    }
+
+    fn origin(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}:{}", self.scheme.name(), self.host, self.port)
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Command::Fetch(ask) => {
+                write!(f, "fetch {} ", ask.method)?;
+                ask.origin(f)?;
+                f.write_str(&ask.path)?;
+                ask.options(f)
+            }
+            Command::Connect(ask) => {
+                f.write_str("connect ")?;
+                ask.origin(f)?;
+                ask.options(f)
+            }
+            Command::Request(e, ask) => {
+                write!(f, "request e{e} {} {}", ask.method, ask.path)?;
+                ask.options(f)
+            }
+            Command::Release(e, idle) => write!(f, "release e{e} {idle}"),
+            Command::Abort(e) => write!(f, "abort e{e}"),
+            Command::Take(e) => write!(f, "take e{e}"),
+            Command::Consume(e, n) => write!(f, "consume e{e} {n}"),
+            Command::Gather(e) => write!(f, "gather e{e}"),
+            Command::Pause(e) => write!(f, "pause e{e}"),
+            Command::Resume(e) => write!(f, "resume e{e}"),
+            Command::Timeouts(e, [a, b, c, d]) => write!(f, "timeouts e{e} {a} {b} {c} {d}"),
+            Command::Resolve(c, list) => {
+                write!(f, "resolve c{c}")?;
+                list.iter().try_for_each(|ip| write!(f, " {ip}"))
+            }
+            Command::Accept(c) => write!(f, "accept c{c}"),
+            Command::Refuse(c) => write!(f, "refuse c{c}"),
+            Command::Handshake(c, outcome) => write!(f, "handshake c{c} {}", outcome.word()),
+            Command::Send(c, bytes) => write!(f, "send c{c} \"{}\"", bytes.escape_ascii()),
+            Command::Answer(c, answer) => write!(f, "answer c{c} {answer}"),
+            Command::Deliver(c, n) => write!(f, "deliver c{c} {n}"),
+            Command::Fin(c) => write!(f, "fin c{c}"),
+            Command::Rst(c) => write!(f, "rst c{c}"),
+            Command::Room(c, n) => write!(f, "room c{c} {n}"),
+            Command::SendFails(c) => write!(f, "sendfails c{c}"),
+            Command::Hold(c) => write!(f, "hold c{c}"),
+            Command::Edge(c) => write!(f, "edge c{c}"),
+            Command::Shut(c) => write!(f, "shut c{c}"),
+            Command::Late(c, fact) => write!(f, "late c{c} {}", fact.word()),
+            Command::Lie(c, fact) => write!(f, "lie c{c} {}", fact.word()),
+            Command::Fuse(n) => write!(f, "fuse {n}"),
+            Command::Wait(ms) => write!(f, "wait {ms}"),
+            Command::Shutdown => f.write_str("shutdown"),
+        }
+    }
+}
+
+impl Fact {
+    fn word(self) -> &'static str {
+        FACTS
+            .iter()
+            .find(|(_, fact)| *fact == self)
+            .map_or("?", |(word, _)| word)
+    }
+}
+
+impl Handshake {
+    fn word(self) -> &'static str {
+        match self {
+            Handshake::Ok => "ok",
+            Handshake::Failed => "failed",
+            Handshake::Eof => "eof",
+            Handshake::SendFails => "sendfails",
+        }
+    }
+}
