@@ -123,7 +123,7 @@ sub gateway {
     my $paths  = join '', map { "$_;" } grep { $_ } "$env->{root}/lua/?.lua", "$env->{root}/benchmark/lua/?.lua",
         ( $env->{resty} ? "$env->{resty}/lib/?.lua" : '' ), $env->{lua_path};
     my $require = join '', map { "contestant.$_->{name} = require \"$_->{lua}\"\n" } grep { $_->{lua} } @$contestants;
-    my $locations = join '', map { location( $_, $port ) } @$contestants;
+    my $locations = $how{locations} // join '', map { location( $_, $port ) } @$contestants;
     my $master = $how{single} ? "master_process off;\n" : '';
     return $self->start( $how{single} ? undef : $env->{worker_cpu}, $how{under} // [],
         modules( $env, $ours ) . $master . main_part($prefix) . <<"CONF");
