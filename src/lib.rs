@@ -20,7 +20,7 @@
 //!     path: b"/hello",
 //!     query: b"",
 //!     fields: [(b"Accept".as_slice(), b"text/plain".as_slice())].into_iter(),
-//!     body: None,
+//!     body: Content::None,
 //!     limits: None,
 //! };
 //! let timeouts = Timeouts { read: Duration(10_000), ..Timeouts::default() };
@@ -127,8 +127,9 @@ pub use client::error::{
 };
 pub use client::event::{Effect, Event, Interest};
 pub use client::{
-    Buf, Collect, Config, Counters, Engine, FieldSpan, Finished, Head, Id, Keepalive, Key, Life,
-    Limits, NotReused, Proxy, Request, Scheme, Section, Span, Status, Target, Timeouts, Until,
+    Buf, Collect, Config, Content, Counters, Engine, FieldSpan, Finished, Head, Id, Keepalive, Key,
+    Life, Limits, NotReused, Piece, Proxy, Request, Scheme, Section, Span, Status, Target,
+    Timeouts, Until,
 };
 pub use diagram::pages;
 pub use machine::{Description, Move};

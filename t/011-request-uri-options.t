@@ -51,7 +51,7 @@ __DATA__
 "HTTP/1.1 204 No Content\r\n\r\n"
 --- response_body_like
 ^nil.*body.* not boolean
-nil.*iterator is not supported yet
+nil.*a body in pieces needs Content-Length or Transfer-Encoding: chunked
 nil.*body.*array
 nil.*body.* not boolean
 nil.*body.* not table

@@ -4,8 +4,8 @@
 //! difference is what the exchanges cost, without start-up. `benchmark/core/run` does that.
 
 use ngx_http_ffi_client::{
-    Collect, Config, Duration, Effect, Engine, Event, Id, Instant, Keepalive, Key, Life, Request,
-    Scheme, Target, Timeouts, Until,
+    Collect, Config, Content, Duration, Effect, Engine, Event, Id, Instant, Keepalive, Key, Life,
+    Request, Scheme, Target, Timeouts, Until,
 };
 
 /// What nginx answers to the requests of the end-to-end benchmark, byte for byte in length.
@@ -59,7 +59,7 @@ fn fetch(engine: &mut Engine, now: Instant) -> Id {
         path: b"/",
         query: b"",
         fields: core::iter::empty(),
-        body: None,
+        body: Content::None,
         limits: None,
     };
     let timeouts = Timeouts {
@@ -67,6 +67,7 @@ fn fetch(engine: &mut Engine, now: Instant) -> Id {
         send: minute,
         read: minute,
         total: Duration::NONE,
+        expect: Duration::NONE,
     };
     let keepalive = Keepalive {
         idle: minute,

@@ -83,12 +83,12 @@ end
 
 
 -- Sends what `call` holds as a request of its own, and gives the whole response.
-local function fetch()
+local function fetch(body)
     local rc = C.nhfc_fetch(get_request(), call, result)
     release()
     if rc ~= OK then
         local err
-        rc, err = settle(rc)
+        rc, err = settle(rc, nil, body)
         if rc ~= OK then
             return nil, err
         end
@@ -112,8 +112,8 @@ local function fetch_options(opts)
     local headers, body = opts.headers, opts.body
     local timeout = opts.timeout
     local connect, send, read = opts.connect_timeout, opts.send_timeout, opts.read_timeout
-    local deadline, keepalive, proxied = opts.deadline, opts.keepalive, opts.proxy_opts
-    local limits = opts.limits
+    local deadline, expect, limits = opts.deadline, opts.expect_timeout, opts.limits
+    local keepalive, proxied = opts.keepalive, opts.proxy_opts
     local scheme, host, port = target(opts.scheme, opts.host, opts.port)
     if not scheme then
         return nil, host
@@ -140,8 +140,9 @@ local function fetch_options(opts)
         end
         flags = flags + LIMITED
     end
-    ok, err = put_message(method, path, query, headers, body)
-    if not ok then
+    local pieces
+    pieces, err = put_message(method, path, query, headers, body)
+    if not pieces then
         release()
         return nil, err
     end
@@ -149,10 +150,10 @@ local function fetch_options(opts)
     put_target(scheme, host, port)
     put_pool(pool, pool_size, backlog, requests, time)
     put_times(milliseconds(connect or timeout), milliseconds(send or timeout),
-              milliseconds(read or timeout), milliseconds(deadline))
-    call.flags = flags
+              milliseconds(read or timeout), milliseconds(deadline), milliseconds(expect))
+    call.flags = flags + pieces
     call.idle_ms = idle_ms
-    return fetch()
+    return fetch(body)
 end
 
 
@@ -203,6 +204,7 @@ local function fetch_uri(self, uri, params)
     local method, headers, body = params.method, params.headers, params.body
     path, query = params.path or path, params.query or query
     local keepalive, deadline, limits = params.keepalive, params.deadline, params.limits
+    local expect = params.expect_timeout
     local idle_ms, pool = idle(params.keepalive_timeout), pool_name(params.pool)
     local pool_size, backlog = size(params.pool_size), backlog_of(params.backlog)
     local requests, time = size(params.keepalive_requests), milliseconds(params.keepalive_time)
@@ -219,7 +221,9 @@ local function fetch_uri(self, uri, params)
         end
         flags = flags + LIMITED
     end
-    ok, err = put_message(method, path, query, headers, body)
+    local pieces
+    pieces, err = put_message(method, path, query, headers, body)
+    ok = pieces
     if ok then
         ok, err = drop(self)
     end
@@ -230,10 +234,10 @@ local function fetch_uri(self, uri, params)
 
     put_target(scheme, host, port)
     put_pool(pool, pool_size, backlog, requests, time)
-    put_times(connect, send, read, milliseconds(deadline))
-    call.flags = flags
+    put_times(connect, send, read, milliseconds(deadline), milliseconds(expect))
+    call.flags = flags + pieces
     call.idle_ms = idle_ms
-    return fetch()
+    return fetch(body)
 end
 
 
@@ -307,7 +311,7 @@ function _M.connect(self, options, ...)
 
     put_target(scheme, host, port)
     put_pool(pool, pool_size, backlog, requests, time)
-    put_times(self._nhfc_connect, self._nhfc_send, self._nhfc_read, deadline)
+    put_times(self._nhfc_connect, self._nhfc_send, self._nhfc_read, deadline, 0)
     call.flags = 0
 
     local rc = C.nhfc_connect(get_request(), call, result)
@@ -340,7 +344,8 @@ function _M.request(self, params)
 
     local method, path, query = params.method, params.path, params.query
     local headers, body, preread = params.headers, params.body, params.preread_body
-    local deadline, limits = params.deadline, params.limits
+    local deadline, expect = params.deadline, params.expect_timeout
+    local limits = params.limits
 
     local id = self._nhfc_id
     if not id then
@@ -355,13 +360,15 @@ function _M.request(self, params)
         end
         flags = flags + LIMITED
     end
-    ok, err = put_message(method, path, query, headers, body)
-    if not ok then
+    local pieces
+    pieces, err = put_message(method, path, query, headers, body)
+    if not pieces then
         release()
         return nil, err
     end
-    put_times(self._nhfc_connect, self._nhfc_send, self._nhfc_read, milliseconds(deadline))
-    call.flags = flags
+    put_times(self._nhfc_connect, self._nhfc_send, self._nhfc_read, milliseconds(deadline),
+              milliseconds(expect))
+    call.flags = flags + pieces
 
     local rc = C.nhfc_request(get_request(), id, call, result)
     release()
@@ -369,7 +376,7 @@ function _M.request(self, params)
         self._nhfc_id = result.id ~= 0 and result.id or nil
     end
     if rc ~= OK then
-        rc, err = settle(rc, self)
+        rc, err = settle(rc, self, body)
         if rc ~= OK then
             return nil, err
         end

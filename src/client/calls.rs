@@ -8,9 +8,10 @@ use super::error::{Aborted, Error, Kind, Misuse};
 use super::exchange::{self, Facts, State};
 use super::out::Post;
 use super::pool::Shelf;
-use super::{Collect, Engine, Id, Keepalive, NotReused, Request, Target, Timeouts, Until};
+use super::{Collect, Content, Engine, Id, Keepalive, NotReused, Request, Target, Timeouts, Until};
+use crate::http::authority::Authority;
 use crate::http::fault::Limit;
-use crate::http::request::{Authority, encode, encode_connect};
+use crate::http::request::{encode, encode_connect};
 use crate::time::Instant;
 use crate::trace::Subject;
 
@@ -277,6 +278,7 @@ impl Engine {
         after: After,
     ) -> Result<Id, Error> {
         facts.serial = self.serials.1;
+        facts.plan_body();
         let allowance = facts.allowance;
         let state = State::Queued(exchange::Queued);
         let made = self.exchanges.insert_with(|id| exchange::Slot {
@@ -410,7 +412,7 @@ fn trace_request<'a, F>(
 ) where
     F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
 {
-    use alloc::string::String;
+    use alloc::string::{String, ToString};
     let (scheme, host, port) = (
         target.scheme.name(),
         String::from_utf8_lossy(target.host),
@@ -421,7 +423,11 @@ fn trace_request<'a, F>(
             let method = String::from_utf8_lossy(request.method);
             let path = String::from_utf8_lossy(request.path);
             let path = path.split('?').next().unwrap_or_default();
-            let body = request.body.map_or(0, <[u8]>::len);
+            let body = match request.body {
+                Content::None => String::from("0"),
+                Content::Whole(body) => body.len().to_string(),
+                Content::Pieces => String::from("pieces"),
+            };
             trace.line(
                 now,
                 subject,

@@ -29,6 +29,8 @@ pub(crate) enum Due {
     Over(NotReused),
     /// The wait before the next address is over (RFC 8305 section 5).
     NextAddress,
+    /// The wait for leave to send the body is over (RFC 9110 10.1.1).
+    Leave,
 }
 
 /// See the module documentation.

@@ -112,12 +112,10 @@ impl Engine {
         let Some(facts) = self.owner_of(&slot.state) else {
             return &[];
         };
-        let wire = if matches!(slot.state, State::Tunnelling(_)) {
-            &facts.connect_wire
-        } else {
-            &facts.wire
-        };
-        wire.get(from..).unwrap_or_default()
+        match slot.state {
+            State::Tunnelling(_) => facts.connect_wire.get(from..).unwrap_or_default(),
+            _ => facts.owed(from),
+        }
     }
 
     /// The first `n` bytes of [`Engine::output`] were handed to the socket.
@@ -128,10 +126,21 @@ impl Engine {
             return;
         };
         slot.state.progress(n.min(left), now);
-        if n >= left && left > 0 {
-            self.step_connection(key, connection::Sent.into(), now);
-            self.run(now);
+        if n < left || left == 0 {
+            return;
         }
+        if let (Some(owner), false) = (
+            slot.state.owner(),
+            matches!(slot.state, State::Tunnelling(_)),
+        ) && let Some(slot) = self.exchanges.get_mut(owner)
+            && !slot.facts.is_complete()
+        {
+            // More is still to come.
+            slot.facts.let_go();
+            return self.out.wake(slot);
+        }
+        self.step_connection(key, connection::Sent.into(), now);
+        self.run(now);
     }
 
     /// Room to receive into; `None` when the connection wants nothing.
@@ -321,7 +330,7 @@ impl Engine {
             (Who::Connection(key), due) => {
                 self.step_connection(key, connection::Expired(due).into(), now)
             }
-            (Who::Exchange(id), Due::NextAddress) => {
+            (Who::Exchange(id), Due::NextAddress | Due::Leave) => {
                 self.step_exchange(id, exchange::Waited.into(), now)
             }
             (Who::Exchange(id), Due::Budget(why)) => {

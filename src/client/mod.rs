@@ -10,6 +10,7 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+pub use crate::http::content::Content;
 pub use crate::http::framing::NotReused;
 pub use crate::http::head::{FieldSpan, Head, Section, Span};
 pub use crate::http::limits::Limits;
@@ -37,10 +38,12 @@ mod run;
 mod target;
 #[cfg(test)]
 mod tests;
+mod upload;
 
 use deadlines::Deadlines;
 pub use driver::Buf;
 use error::Error;
+pub use exchange::Piece;
 use out::Out;
 use pool::Pool;
 pub use target::{Proxy, Scheme, Target};
@@ -55,7 +58,7 @@ key!(
 );
 
 /// How long each part of an exchange may take. [`Duration::NONE`] is no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// Resolving, connecting, the tunnel and the handshake together.
     pub connect: Duration,
@@ -65,6 +68,21 @@ pub struct Timeouts {
     pub read: Duration,
     /// The whole exchange.
     pub total: Duration,
+    /// How long a request with `Expect: 100-continue` waits for leave before its body goes out all
+    /// the same. Default 1 s.
+    pub expect: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Timeouts {
+            connect: Duration::NONE,
+            send: Duration::NONE,
+            read: Duration::NONE,
+            total: Duration::NONE,
+            expect: Duration(1000),
+        }
+    }
 }
 
 /// What is done with a response body.
@@ -115,7 +133,8 @@ pub struct Keepalive {
     pub pool_size: Option<usize>,
 }
 
-/// What a caller waits for.
+/// What a caller waits for. The end of the exchange ends each wait, and [`Engine::wants`] ends those
+/// for the head and the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// The connection is ready.

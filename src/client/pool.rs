@@ -14,7 +14,7 @@ use slab::Slab;
 use super::Key;
 use super::error::Misuse;
 use super::target::{Proxy, Scheme, Target};
-use crate::http::request::host_line;
+use crate::http::authority::host_line;
 
 #[cfg(feature = "sim")]
 mod audit;

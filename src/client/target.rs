@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::Life;
 use super::error::Misuse;
-use crate::http::request::Authority;
+use crate::http::authority::Authority;
 use crate::time::Duration;
 
 /// The scheme of the origin.

@@ -16,7 +16,7 @@ fn get() -> Request<'static, core::iter::Empty<(&'static [u8], &'static [u8])>> 
         path: b"/",
         query: b"",
         fields: core::iter::empty(),
-        body: None,
+        body: Content::None,
         limits: None,
     }
 }

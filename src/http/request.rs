@@ -2,10 +2,12 @@
 
 use alloc::vec::Vec;
 
+use super::authority::{Authority, put_authority, put_number};
+use super::content::{Content, Framed, Rest, frame};
 use super::fault::leaves;
 use super::framing::Asked;
 use super::limits::Limits;
-use super::syntax::{is_target, is_token, is_value, list, number};
+use super::syntax::{is_target, is_token, is_value, list};
 
 /// A request as the caller gives it. Nothing is kept: what is needed is copied.
 #[derive(Debug, Clone, Default)]
@@ -17,11 +19,10 @@ pub struct Request<'a, F> {
     /// The query without its `?`; empty means none.
     pub query: &'a [u8],
     /// Header lines in order. Host, Connection and Content-Length replace what would be written;
-    /// Transfer-Encoding is dropped.
+    /// Transfer-Encoding is dropped unless the body comes in pieces.
     pub fields: F,
-    /// The body; `None` differs from empty in that no Content-Length is written unless the
-    /// method usually has a body.
-    pub body: Option<&'a [u8]>,
+    /// What follows the head.
+    pub body: Content<'a>,
     /// What the response may cost, where that is less than the engine's own limits say.
     pub limits: Option<&'a Limits>,
 }
@@ -45,6 +46,8 @@ leaves! {
         HeaderValue => "invalid header value",
         /// Host, Connection or Content-Length more than once.
         HeaderRepeated => "header given more than once",
+        /// The body comes in pieces and nothing says where it ends.
+        NoLength => "a body in pieces needs Content-Length or Transfer-Encoding: chunked",
         /// Content-Length differs from the length of the body.
         ContentLength => "Content-Length does not match the body",
         /// The object has no connection.
@@ -62,15 +65,12 @@ pub(crate) struct Encoded {
     pub(crate) asked: Asked,
     /// Sending it twice does what sending it once does (RFC 9110 9.2.2).
     pub(crate) idempotent: bool,
-}
-
-/// Who is asked: what becomes of the Host field.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Authority<'a> {
-    /// Without brackets, without a trailing dot's removal: as the caller wrote it.
-    pub(crate) host: &'a [u8],
-    /// `None` when it is the scheme's own.
-    pub(crate) port: Option<u16>,
+    /// A body follows, and the peer is asked for leave to send it (RFC 9110 10.1.1).
+    pub(crate) expects: bool,
+    /// Where the body begins.
+    pub(crate) head: usize,
+    /// What the caller has yet to supply.
+    pub(crate) rest: Rest,
 }
 
 /// The fields that we would write, when the caller gave them.
@@ -79,6 +79,9 @@ struct Given<'a> {
     host: Option<&'a [u8]>,
     connection: Option<&'a [u8]>,
     length: Option<&'a [u8]>,
+    encoding: Option<&'a [u8]>,
+    /// `Expect: 100-continue`.
+    expects: bool,
 }
 
 /// Writes `request` behind what is in `wire`. On `Err` nothing is left of it there.
@@ -98,13 +101,7 @@ where
         Some(value) => list(value).any(|o| o.eq_ignore_ascii_case(b"close")),
         None => close,
     };
-    let length = request.body.map_or(0, <[u8]>::len);
-    if given
-        .length
-        .is_some_and(|v| number(v) != Some(length as u64))
-    {
-        return Err(Misuse::ContentLength);
-    }
+    let framed = frame(request.method, request.body, given.length, given.encoding)?;
     put_line(wire, request);
     match given.host {
         Some(value) => put_field(wire, b"Host", value),
@@ -113,16 +110,18 @@ where
     for (name, value) in request
         .fields
         .clone()
-        .filter(|(name, _)| own_field(name).is_none())
+        .filter(|(name, _)| own_field(name).is_none_or(|own| matches!(own, Own::Expect)))
     {
         put_field(wire, name, value);
     }
-    // RFC 9110 8.6: a method that usually has content says so even when there is none.
-    let usual = matches!(request.method, b"POST" | b"PUT" | b"PATCH");
-    if request.body.is_some() || usual || given.length.is_some() {
-        wire.extend_from_slice(b"Content-Length: ");
-        put_number(wire, length as u64);
-        wire.extend_from_slice(b"\r\n");
+    match framed {
+        Framed::Unsaid => {}
+        Framed::Length(length) => {
+            wire.extend_from_slice(b"Content-Length: ");
+            put_number(wire, length);
+            wire.extend_from_slice(b"\r\n");
+        }
+        Framed::Encoding(value) => put_field(wire, b"Transfer-Encoding", value),
     }
     let connection = if close {
         b"close".as_slice()
@@ -131,7 +130,17 @@ where
     };
     put_field(wire, b"Connection", given.connection.unwrap_or(connection));
     wire.extend_from_slice(b"\r\n");
-    wire.extend_from_slice(request.body.unwrap_or_default());
+    let head = wire.len();
+    let rest = match (request.body, framed) {
+        (Content::Pieces, Framed::Length(n)) => Rest::Bytes(n),
+        (Content::Pieces, Framed::Encoding(_)) => Rest::Chunks,
+        (Content::Pieces | Content::None, _) => Rest::Nothing,
+        (Content::Whole(body), _) => {
+            wire.extend_from_slice(body);
+            Rest::Nothing
+        }
+    };
+    let body = wire.len() > head || !matches!(rest, Rest::Nothing | Rest::Bytes(0));
     Ok(Encoded {
         asked: Asked {
             head: request.method == b"HEAD",
@@ -141,6 +150,9 @@ where
             request.method,
             b"GET" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"TRACE"
         ),
+        expects: given.expects && body,
+        head,
+        rest,
     })
 }
 
@@ -173,7 +185,14 @@ where
             Some(Own::Host) => &mut given.host,
             Some(Own::Connection) => &mut given.connection,
             Some(Own::ContentLength) => &mut given.length,
-            Some(Own::TransferEncoding) | None => continue,
+            // Without pieces it is dropped: whether it is there twice does not matter then.
+            Some(Own::TransferEncoding) if request.body != Content::Pieces => continue,
+            Some(Own::TransferEncoding) => &mut given.encoding,
+            Some(Own::Expect) => {
+                given.expects |= list(value).any(|o| o.eq_ignore_ascii_case(b"100-continue"));
+                continue;
+            }
+            None => continue,
         };
         if slot.replace(value).is_some() {
             return Err(Misuse::HeaderRepeated);
@@ -182,8 +201,9 @@ where
     Ok(given)
 }
 
-/// The fields that are ours to write.
+/// The fields that are ours to write, and the one that is only read.
 enum Own {
+    Expect,
     Host,
     Connection,
     ContentLength,
@@ -191,9 +211,10 @@ enum Own {
 }
 
 fn own_field(name: &[u8]) -> Option<Own> {
-    // The lengths tell the four apart.
+    // The lengths tell them apart.
     let (full, own) = match name.len() {
         4 => (b"host".as_slice(), Own::Host),
+        6 => (b"expect".as_slice(), Own::Expect),
         10 => (b"connection".as_slice(), Own::Connection),
         14 => (b"content-length".as_slice(), Own::ContentLength),
         17 => (b"transfer-encoding".as_slice(), Own::TransferEncoding),
@@ -221,35 +242,6 @@ fn put_line<F>(wire: &mut Vec<u8>, request: &Request<'_, F>) {
     wire.extend_from_slice(b" HTTP/1.1\r\n");
 }
 
-/// The Host line for requests to `authority`, written once for all of them.
-pub(crate) fn host_line(authority: Authority<'_>) -> Vec<u8> {
-    let mut line = b"Host: ".to_vec();
-    put_authority(&mut line, authority);
-    line.extend_from_slice(b"\r\n");
-    line
-}
-
-/// `host[:port]` as a Host field or a CONNECT target has it: an IPv6 address in brackets and
-/// without its zone, which means nothing to the peer (RFC 6874 4).
-pub(crate) fn put_authority(wire: &mut Vec<u8>, authority: Authority<'_>) {
-    if authority.host.contains(&b':') {
-        let zone = authority
-            .host
-            .iter()
-            .position(|&b| b == b'%')
-            .unwrap_or(authority.host.len());
-        wire.push(b'[');
-        wire.extend_from_slice(&authority.host[..zone]);
-        wire.push(b']');
-    } else {
-        wire.extend_from_slice(authority.host);
-    }
-    if let Some(port) = authority.port {
-        wire.push(b':');
-        put_number(wire, u64::from(port));
-    }
-}
-
 /// CONNECT for a tunnel through a proxy (RFC 9110 9.3.6).
 pub(crate) fn encode_connect(wire: &mut Vec<u8>, authority: Authority<'_>) {
     wire.extend_from_slice(b"CONNECT ");
@@ -266,23 +258,10 @@ fn put_field(wire: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     wire.extend_from_slice(b"\r\n");
 }
 
-fn put_number(wire: &mut Vec<u8>, mut n: u64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (n % 10) as u8;
-        n /= 10;
-        if n == 0 {
-            break;
-        }
-    }
-    wire.extend_from_slice(&digits[at..]);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::authority::host_line;
 
     use std::string::String;
 
@@ -299,7 +278,7 @@ mod tests {
             path: path.as_bytes(),
             query: b"",
             fields: fields.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())),
-            body: body.map(str::as_bytes),
+            body: body.map_or(Content::None, |b| Content::Whole(b.as_bytes())),
             limits: None,
         }
     }
@@ -384,6 +363,59 @@ mod tests {
         assert_eq!(written("GET", "a", &[], None), Err(Misuse::Path));
     }
 
+    fn in_pieces(fields: Fields<'_>) -> Result<(String, Encoded), Misuse> {
+        let mut wire = Vec::new();
+        let request = Request {
+            body: Content::Pieces,
+            ..request("PUT", "/", fields, None)
+        };
+        let encoded = encode(&mut wire, b"Host: h\r\n", &request, false)?;
+        Ok((String::from_utf8(wire).unwrap(), encoded))
+    }
+
+    #[test]
+    fn case_47_pieces_need_an_end() {
+        let (text, encoded) = in_pieces(&[("content-length", "5")]).unwrap();
+        assert!(text.contains("\r\nContent-Length: 5\r\n"), "{text}");
+        assert_eq!(encoded.rest, Rest::Bytes(5));
+        let both: Fields<'_> = &[
+            ("content-length", "5"),
+            ("transfer-encoding", "gzip, Chunked"),
+        ];
+        let (text, encoded) = in_pieces(both).unwrap();
+        assert!(
+            text.contains("\r\nTransfer-Encoding: gzip, Chunked\r\n"),
+            "{text}"
+        );
+        assert!(!text.contains("ength:"), "{text}");
+        assert_eq!(encoded.rest, Rest::Chunks);
+        for (fields, misuse) in [
+            (&[][..], Misuse::NoLength),
+            (&[("Transfer-Encoding", "chunked, gzip")], Misuse::NoLength),
+            (&[("Transfer-Encoding", "")], Misuse::NoLength),
+            (&[("Content-Length", "+5")], Misuse::ContentLength),
+        ] {
+            assert_eq!(in_pieces(fields).map(|_| ()), Err(misuse), "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn case_28_only_a_body_waits_for_leave() {
+        for (value, expects) in [
+            ("100-continue", true),
+            ("100-Continue", true),
+            ("a, 100-CONTINUE", true),
+            ("100", false),
+        ] {
+            for (length, body) in [("5", true), ("0", false)] {
+                let (text, encoded) =
+                    in_pieces(&[("eXpect", value), ("Content-Length", length)]).unwrap();
+                assert_eq!(encoded.expects, expects && body, "{value} {length}");
+                assert!(text.contains(&std::format!("eXpect: {value}\r\n")));
+            }
+        }
+    }
+
     #[test]
     fn own_fields_are_overridden_once() {
         assert_eq!(
@@ -407,23 +439,5 @@ mod tests {
         .unwrap();
         assert_eq!(text.matches("ontent-").count(), 1);
         assert!(text.contains("Connection: close\r\n"));
-    }
-
-    #[test]
-    fn authorities() {
-        let shown = |host: &str, port| {
-            let mut wire = Vec::new();
-            put_authority(
-                &mut wire,
-                Authority {
-                    host: host.as_bytes(),
-                    port,
-                },
-            );
-            String::from_utf8(wire).unwrap()
-        };
-        assert_eq!(shown("a.test", None), "a.test");
-        assert_eq!(shown("::1", Some(8080)), "[::1]:8080");
-        assert_eq!(shown("fe80::1%eth0", None), "[fe80::1]");
     }
 }

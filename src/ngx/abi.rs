@@ -21,6 +21,9 @@ pub const AGAIN: c_int = -2;
 /// Of [`nhfc_keepalive`](crate::ffi::nhfc_keepalive): closed, because it had to be.
 pub const CLOSED: c_int = 1;
 
+/// A piece of the request's body is wanted: hand it to [`nhfc_supply`](crate::ffi::nhfc_supply).
+pub const WANTS: c_int = 2;
+
 /// [`Call::flags`]: gather the whole body.
 pub const WHOLE: u32 = 1;
 /// [`Call::flags`]: keep the connection afterwards.
@@ -28,6 +31,8 @@ pub const KEEPALIVE: u32 = 2;
 
 /// [`Call::flags`]: the limits of the call count; without it they are not looked at.
 pub const LIMITED: u32 = 4;
+/// [`Call::flags`]: the request's body comes in pieces.
+pub const PIECES: u32 = 8;
 
 /// [`Reply::flags`]: a body follows the head.
 pub const HAS_BODY: u32 = 1;
@@ -81,7 +86,7 @@ pub struct Call {
     pub fields: *const Field,
     /// How many.
     pub nfields: u32,
-    /// [`WHOLE`], [`KEEPALIVE`].
+    /// [`WHOLE`], [`KEEPALIVE`], [`PIECES`].
     pub flags: u32,
     /// Never zero.
     pub port: u32,
@@ -91,6 +96,8 @@ pub struct Call {
     pub send_ms: i32,
     /// As above.
     pub read_ms: i32,
+    /// Milliseconds to wait for leave to send the body; zero and below for the directive in force.
+    pub expect_ms: i32,
     /// Milliseconds for everything; zero and below for no limit.
     pub total_ms: i32,
     /// Milliseconds in the pool; zero for ever, below zero for the directive in force.
@@ -158,7 +165,7 @@ impl Text {
         }
     }
 
-    fn sane(&self) -> bool {
+    pub(crate) fn sane(&self) -> bool {
         if self.p.is_null() {
             self.n == 0
         } else {
@@ -170,7 +177,7 @@ impl Text {
     ///
     /// # Safety
     /// The text is sane, and points to as many bytes as it says for all of `'a`.
-    unsafe fn bytes<'a>(&self) -> &'a [u8] {
+    pub(crate) unsafe fn bytes<'a>(&self) -> &'a [u8] {
         if self.p.is_null() {
             return &[];
         }

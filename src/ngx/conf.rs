@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `nhfc_connect_timeout`, `nhfc_send_timeout`, `nhfc_read_timeout` | http, server, location | `lua_socket_*_timeout` |
 //! | `nhfc_deadline` | http, server, location | `0`: none |
+//! | `nhfc_expect_timeout` | http, server, location | `1s` |
 //! | `nhfc_keepalive_timeout` | http, server, location | `lua_socket_keepalive_timeout` |
 //! | `nhfc_pool_size` | http, server, location | `lua_socket_pool_size` |
 //! | `nhfc_keepalive_requests` | http | `1000` |
@@ -32,7 +33,7 @@ use ngx::ffi::{
     ngx_conf_set_size_slot, ngx_conf_t, ngx_flag_t, ngx_http_request_t, ngx_int_t, ngx_msec_t,
     ngx_palloc, ngx_str_t, ngx_uint_t, off_t,
 };
-use ngx_http_ffi_client::{Config, Duration, Limits};
+use ngx_http_ffi_client::{Config, Duration, Limits, Timeouts};
 
 use crate::lua::{Directives, Lua};
 use crate::module::{self, Shared};
@@ -68,6 +69,7 @@ pub(crate) struct LocationConf {
     send_timeout: ngx_msec_t,
     read_timeout: ngx_msec_t,
     deadline: ngx_msec_t,
+    expect_timeout: ngx_msec_t,
     keepalive_timeout: ngx_msec_t,
     pool_size: ngx_int_t,
 }
@@ -110,7 +112,7 @@ const fn http_only(name: &'static CStr, set: Setter, offset: usize) -> ngx_comma
 }
 
 /// The command table.
-pub(crate) static COMMANDS: Shared<[ngx_command_t; 16]> = Shared::new([
+pub(crate) static COMMANDS: Shared<[ngx_command_t; 17]> = Shared::new([
     anywhere(
         c"nhfc_connect_timeout",
         ngx_conf_set_msec_slot,
@@ -130,6 +132,11 @@ pub(crate) static COMMANDS: Shared<[ngx_command_t; 16]> = Shared::new([
         c"nhfc_deadline",
         ngx_conf_set_msec_slot,
         offset_of!(LocationConf, deadline),
+    ),
+    anywhere(
+        c"nhfc_expect_timeout",
+        ngx_conf_set_msec_slot,
+        offset_of!(LocationConf, expect_timeout),
     ),
     anywhere(
         c"nhfc_keepalive_timeout",
@@ -233,6 +240,7 @@ pub(crate) unsafe extern "C" fn create_location(cf: *mut ngx_conf_t) -> *mut c_v
         send_timeout: UNSET_MSEC,
         read_timeout: UNSET_MSEC,
         deadline: UNSET_MSEC,
+        expect_timeout: UNSET_MSEC,
         keepalive_timeout: UNSET_MSEC,
         pool_size: UNSET,
     };
@@ -265,6 +273,7 @@ pub(crate) unsafe extern "C" fn merge_location(
     inherit(&mut inner.send_timeout, outer.send_timeout, UNSET_MSEC);
     inherit(&mut inner.read_timeout, outer.read_timeout, UNSET_MSEC);
     inherit(&mut inner.deadline, outer.deadline, UNSET_MSEC);
+    inherit(&mut inner.expect_timeout, outer.expect_timeout, UNSET_MSEC);
     inherit(
         &mut inner.keepalive_timeout,
         outer.keepalive_timeout,
@@ -315,6 +324,11 @@ impl MainConf {
     }
 }
 
+/// Times beyond 49 days are all the same to us.
+fn span(ms: ngx_msec_t) -> Duration {
+    Duration(u32::try_from(ms).unwrap_or(u32::MAX))
+}
+
 /// What is in force where one request is handled.
 pub(crate) struct InForce<'a> {
     r: *const ngx_http_request_t,
@@ -347,8 +361,7 @@ impl<'a> InForce<'a> {
             .find(|ms| *ms != UNSET_MSEC)
             // SAFETY: the promise made to `at`.
             .or_else(|| unsafe { self.lua.directives.msec(self.r, theirs) });
-        // Times beyond 49 days are all the same to us.
-        Duration(ms.map_or(LUA_TIMEOUT_MS, |ms| u32::try_from(ms).unwrap_or(u32::MAX)))
+        ms.map_or(Duration(LUA_TIMEOUT_MS), span)
     }
 
     /// Time to connect.
@@ -372,13 +385,29 @@ impl<'a> InForce<'a> {
 
     /// Time for everything: the option, else the directive, else without end.
     pub(crate) fn total(&self, option: i32) -> Duration {
-        let ms = match u32::try_from(option) {
-            Ok(ms @ 1..) => return Duration(ms),
-            _ => [self.own.deadline, self.top.deadline]
-                .into_iter()
-                .find(|ms| *ms != UNSET_MSEC),
-        };
-        Duration(ms.map_or(0, |ms| u32::try_from(ms).unwrap_or(u32::MAX)))
+        self.own_only(option, |c| c.deadline)
+            .unwrap_or(Duration::NONE)
+    }
+
+    /// Time to wait for leave to send a body: the option, else the directive, else the engine's.
+    pub(crate) fn expect(&self, option: i32) -> Duration {
+        self.own_only(option, |c| c.expect_timeout)
+            .unwrap_or(Timeouts::default().expect)
+    }
+
+    /// What ngx_lua knows nothing of.
+    fn own_only(
+        &self,
+        option: i32,
+        ours: impl Fn(&LocationConf) -> ngx_msec_t,
+    ) -> Option<Duration> {
+        if let Some(ms) = u32::try_from(option).ok().filter(|ms| *ms > 0) {
+            return Some(Duration(ms));
+        }
+        [ours(self.own), ours(self.top)]
+            .into_iter()
+            .find(|ms| *ms != UNSET_MSEC)
+            .map(span)
     }
 
     /// Time in the pool; here an option of zero is a value of its own, "never expires".

@@ -7,13 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ngx::ffi::ngx_http_request_t;
 use ngx_http_ffi_client::{
-    Collect, Duration, Error, Finished, Id, Keepalive, Life, Limit, Limits, Request, Scheme,
-    Status, Target, Timeouts, Until,
+    Collect, Duration, Error, Finished, Id, Limit, NotReused, Piece, Status, Timeouts, Until,
 };
 
-use crate::abi::{self, AGAIN, CLOSED, Call, Checked, ENDED, HAS_BODY, OK, REUSABLE, Reply, Text};
+use crate::abi::{self, AGAIN, CLOSED, Checked, ENDED, HAS_BODY, OK, REUSABLE, Reply, Text, WANTS};
 use crate::conf::InForce;
 use crate::lua::CoCtx;
+use crate::message::{keepalive, request, target, timeouts};
 use crate::owner::{self, OwnerKey, Started};
 use crate::result;
 use crate::timer::now;
@@ -218,6 +218,9 @@ impl State {
         if !self.engine.wait(id, until, now()) {
             return self.wait(r, id, started, reply);
         }
+        if self.engine.wants(id) {
+            return self.ask(r, id, started, reply);
+        }
         // A head that has come is told though the connection broke behind it: the reader finds out.
         let told = started == (Started::Request { whole: false }) && self.engine.head(id).is_some();
         if let Status::Failed(error) = self.engine.status(id)
@@ -233,6 +236,45 @@ impl State {
             Started::Fetch => self.finished(id, reply),
             _ => self.response(id, started, reply),
         }
+    }
+
+    /// Asks the caller for the next piece of its request's body, in the next turn if it has had its
+    /// share of this one.
+    fn ask(
+        &mut self,
+        r: Caller,
+        id: Id,
+        started: Started,
+        reply: &mut Reply,
+    ) -> Result<c_int, Failure> {
+        if self.owners.ticket(id).is_none() {
+            self.assign(r, id, started)?;
+        }
+        let owner = self.owners.ticket(id).map(|t| t.owner()).ok_or(GONE)?;
+        if self.owners.share(owner, now().0) == 0 {
+            self.wake_next_turn(id);
+            return self.wait(r, id, started, reply);
+        }
+        reply.id = handle(id);
+        Ok(WANTS)
+    }
+
+    /// A piece of a request's body; absent for its end.
+    pub(crate) fn supply(
+        &mut self,
+        id: Id,
+        piece: Option<&[u8]>,
+        reply: &mut Reply,
+    ) -> Result<(), Failure> {
+        if let Some(owner) = self.owners.ticket(id).map(|t| t.owner()) {
+            self.owners.delivered(owner, piece.map_or(0, <[u8]>::len));
+        }
+        let piece = piece.map_or(Piece::End, Piece::Bytes);
+        self.engine.supply(id, piece, now()).map_err(|error| {
+            self.drop_exchange(id);
+            reply.id = 0.0;
+            text(error)
+        })
     }
 
     /// A whole response whose exchange is over.
@@ -368,13 +410,23 @@ impl State {
     }
 
     /// Gives a held connection to the pool, or closes it.
-    pub(crate) fn release(&mut self, r: Caller, id: Id, idle_ms: i32, pool_size: i32) -> c_int {
+    pub(crate) fn release(
+        &mut self,
+        r: Caller,
+        id: Id,
+        idle_ms: i32,
+        pool_size: i32,
+    ) -> Result<c_int, Failure> {
+        if self.engine.reusable(id, now()) == Err(NotReused::Busy) {
+            // Nobody waits: the caller's iterator runs.
+            return Err(BUSY);
+        }
         let keepalive = keepalive(&self.in_force(r), idle_ms, pool_size);
         self.owners.withdraw(id);
-        match self.engine.release(id, keepalive, now()) {
+        Ok(match self.engine.release(id, keepalive, now()) {
             Ok(()) => OK,
             Err(_) => CLOSED,
-        }
+        })
     }
 
     /// Other timeouts from now on.
@@ -385,59 +437,9 @@ impl State {
             send: in_force.send(send),
             read: in_force.read(read),
             total: Duration::NONE,
+            ..Timeouts::default()
         };
         self.engine.set_timeouts(id, timeouts, now());
-    }
-}
-
-fn timeouts(in_force: &InForce<'_>, call: &Call) -> Timeouts {
-    Timeouts {
-        connect: in_force.connect(call.connect_ms),
-        send: in_force.send(call.send_ms),
-        read: in_force.read(call.read_ms),
-        total: in_force.total(call.total_ms),
-    }
-}
-
-fn keepalive(in_force: &InForce<'_>, idle_ms: i32, pool_size: i32) -> Keepalive {
-    Keepalive {
-        idle: in_force.idle(idle_ms),
-        pool_size: Some(in_force.pool_size(pool_size)),
-    }
-}
-
-fn target<'a>(call: &Checked<'a>) -> Result<Target<'a>, Failure> {
-    let numbers = call.numbers();
-    let scheme = match call.text(|c| &c.scheme) {
-        b"http" => Scheme::Http,
-        b"https" => Scheme::Https,
-        _ => return Err("unsupported scheme"),
-    };
-    Ok(Target {
-        scheme,
-        host: call.text(|c| &c.host),
-        port: u16::try_from(numbers.port).unwrap_or(0),
-        proxy: None,
-        pool: call.optional(|c| &c.pool),
-        pool_size: usize::try_from(numbers.pool_size).ok().filter(|n| *n > 0),
-        life: Life {
-            requests: u32::try_from(numbers.life_requests).unwrap_or(0),
-            time: Duration(u32::try_from(numbers.life_ms).unwrap_or(0)),
-        },
-    })
-}
-
-fn request<'a>(
-    call: &Checked<'a>,
-    limits: Option<&'a Limits>,
-) -> Request<'a, impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a>> {
-    Request {
-        method: call.text(|c| &c.method),
-        path: call.text(|c| &c.path),
-        query: call.text(|c| &c.query),
-        fields: call.fields(),
-        body: call.optional(|c| &c.body),
-        limits,
     }
 }
 

@@ -158,6 +158,41 @@ pub unsafe extern "C" fn nhfc_request(
     unsafe { answer(r, out, body) }
 }
 
+/// The next piece of the request's body, which was wanted: `n` bytes, or with `end` its end. Answered
+/// like the call that said so.
+///
+/// # Safety
+/// As for [`nhfc_fetch`]; `piece` is null or points to `n` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nhfc_supply(
+    r: *mut ngx_http_request_t,
+    id: f64,
+    piece: *const u8,
+    n: usize,
+    end: c_int,
+    out: *mut Reply,
+) -> c_int {
+    let piece = Text { p: piece, n };
+    let body = |r: Caller, reply: &mut Reply| {
+        if !piece.sane() {
+            return Err(BAD_CALL);
+        }
+        // SAFETY: sane, and the caller's promise.
+        let bytes = unsafe { piece.bytes() };
+        let start = |state: &mut State, reply: &mut Reply| {
+            let id = woken(state, r, id, reply)?;
+            state.supply(id, (end == 0).then_some(bytes), reply)?;
+            Ok(id)
+        };
+        ask(reply, start, |state, id, reply| {
+            let started = state.started(id);
+            state.collect(r, id, started, reply)
+        })
+    };
+    // SAFETY: the caller's promise.
+    unsafe { answer(r, out, body) }
+}
+
 /// After a wait: the answer to whichever of the three above was started.
 ///
 /// # Safety
@@ -237,8 +272,9 @@ pub unsafe extern "C" fn nhfc_keepalive(
         let start = |state: &mut State, reply: &mut Reply| {
             let id = mine(state, r, id, reply)?;
             state.unwaited(id, reply)?;
+            let released = state.release(r, id, idle_ms, pool_size)?;
             reply.id = 0.0;
-            Ok(state.release(r, id, idle_ms, pool_size))
+            Ok(released)
         };
         ask(reply, start, done)
     };

@@ -5,7 +5,8 @@
 //! - `module` is what nginx loads: one http module and its life in each process.
 //! - `conf` holds the directives; `lua` finds ngx_lua's functions and the values of its directives.
 //! - [`ffi`] are the functions Lua calls, over the C types of [`abi`].
-//! - `exchange` says what each call means to the engine, `result` writes the answers.
+//! - `exchange` says what each call means to the engine, `message` puts it in the engine's terms,
+//!   `result` writes the answers.
 //! - `worker` owns the engine and carries out its orders, `drive` moves bytes between it and the
 //!   sockets, `socket` and `timer` are nginx's side of both.
 //! - `owner` ends a request's exchanges with the request, `wait` lets a coroutine wait for one.
@@ -21,6 +22,7 @@ mod exchange;
 pub mod ffi;
 mod log;
 mod lua;
+mod message;
 pub mod module;
 mod owner;
 mod result;

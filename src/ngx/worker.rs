@@ -19,7 +19,7 @@ use std::panic::catch_unwind;
 use ngx::ffi::{NGX_LOG_NOTICE, ngx_event_t};
 use ngx_http_ffi_client::{Effect, Engine, Event, Id, Key, ResolveError, TlsError};
 
-use crate::abi::{AGAIN, Reply};
+use crate::abi::{AGAIN, Reply, WANTS};
 use crate::exchange::Failure;
 use crate::lua::{CoCtx, Lua};
 use crate::owner::{OwnerKey, Owners, Ticket};
@@ -140,7 +140,7 @@ pub(crate) fn ask<T>(
     let (answer, order) = with_engine(|state| {
         let answer = finish(state, started, reply);
         // What Lua is shown stays where it is until Lua has taken it: nothing is received now.
-        let order = state.work(answer == Ok(AGAIN));
+        let order = state.work(matches!(answer, Ok(AGAIN | WANTS)));
         (answer, order)
     })?;
     run_from(order);

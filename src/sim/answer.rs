@@ -257,17 +257,17 @@ pub(super) fn requests(mut bytes: &[u8]) -> Result<Vec<Asked>, String> {
         let [method, path, "HTTP/1.1"] = line.split(' ').collect::<Vec<_>>()[..] else {
             return Err(format!("a peer was sent {line:?} as a request line"));
         };
+        let chunked = lines
+            .clone()
+            .any(|line| line == "Transfer-Encoding: chunked");
         let length = lines
             .filter_map(|line| line.strip_prefix("Content-Length: "))
             .find_map(|value| value.parse().ok())
             .unwrap_or(0_usize);
-        let (body, rest) = bytes.split_at(length.min(bytes.len()));
-        if let Some(odd) = body.iter().position(|&b| b != b'x') {
-            return Err(format!(
-                "byte {odd} of the body of {path} is not the caller's"
-            ));
-        }
-        bytes = rest;
+        bytes = match chunked {
+            true => after_chunks(bytes, path)?,
+            false => after_body(bytes, length, path)?,
+        };
         found.push(Asked {
             method: method.to_string(),
             path: path.to_string(),
@@ -275,6 +275,36 @@ pub(super) fn requests(mut bytes: &[u8]) -> Result<Vec<Asked>, String> {
         });
     }
     Ok(found)
+}
+
+/// What follows a body of this length, which is all x.
+fn after_body<'a>(bytes: &'a [u8], length: usize, path: &str) -> Result<&'a [u8], String> {
+    let (body, rest) = bytes.split_at(length.min(bytes.len()));
+    match body.iter().position(|&b| b != b'x') {
+        None => Ok(rest),
+        Some(odd) => Err(format!(
+            "byte {odd} of the body of {path} is not the caller's"
+        )),
+    }
+}
+
+/// What follows a body in chunks; nothing where it is incomplete.
+fn after_chunks<'a>(mut bytes: &'a [u8], path: &str) -> Result<&'a [u8], String> {
+    while let Some(at) = bytes.windows(2).position(|w| w == b"\r\n") {
+        let size = std::str::from_utf8(&bytes[..at]).map_err(|e| e.to_string())?;
+        let size = usize::from_str_radix(size, 16).map_err(|e| format!("{path}: {e}: {size:?}"))?;
+        let rest = after_body(&bytes[at + 2..], size, path)?;
+        if rest.len() < 2 {
+            break;
+        }
+        bytes = rest
+            .strip_prefix(b"\r\n")
+            .ok_or_else(|| format!("a chunk of {path} does not end"))?;
+        if size == 0 {
+            return Ok(bytes);
+        }
+    }
+    Ok(&[])
 }
 
 /// Hands `n` bytes of a peer's answers over; every truth learns how much of it went.

@@ -4,11 +4,12 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use super::script::Ask;
+use super::script::{Ask, Pieces};
 use super::world::World;
 use crate::client::Target;
 use crate::{
-    Collect, Duration, Error, Id, Keepalive, Life, Proxy, Request, Status, Timeouts, Until,
+    Collect, Content, Duration, Error, Id, Keepalive, Life, Piece, Proxy, Request, Status,
+    Timeouts, Until,
 };
 
 /// What a caller wants of its exchange, and what it has seen of it.
@@ -18,6 +19,10 @@ pub(super) struct Caller {
     /// What was asked; empty for `connect`.
     pub(super) path: String,
     pub(super) stream: bool,
+    /// Has more of its request's body.
+    pub(super) supplies: bool,
+    /// Was asked for a piece of it, which it owes.
+    pub(super) asked: bool,
     /// Does not read on its own.
     pub(super) paused: bool,
     /// What it waits for: one wake is to come.
@@ -36,7 +41,8 @@ pub(super) struct Caller {
 impl World {
     pub(super) fn fetch(&mut self, ask: &Ask) {
         let body = ask.body.map(|n| std::vec![b'x'; n]);
-        let request = request(ask, body.as_deref());
+        let fields = fields(ask);
+        let request = request(ask, &fields, body.as_deref());
         let keepalive = ask.keepalive.map(|idle| Keepalive {
             idle: Duration(idle),
             pool_size: ask.size,
@@ -64,7 +70,8 @@ impl World {
         let body = ask.body.map(|n| std::vec![b'x'; n]);
         self.engine
             .set_timeouts(held, timeouts(ask.timeouts), self.now);
-        let request = request(ask, body.as_deref());
+        let fields = fields(ask);
+        let request = request(ask, &fields, body.as_deref());
         let result = self.engine.request(held, &request, collect(ask), self.now);
         if result.is_ok() {
             self.caller(number)?.gone = true;
@@ -82,6 +89,8 @@ impl World {
             id,
             path: ask.path.clone(),
             stream: ask.stream,
+            supplies: ask.pieces.is_some(),
+            asked: false,
             paused: false,
             waits: None,
             body: Vec::new(),
@@ -119,6 +128,27 @@ impl World {
         caller.gone = true;
         caller.waits = None;
         self.engine.abort(id, self.now);
+        Ok(())
+    }
+
+    /// A piece of a request's body, or its end.
+    pub(super) fn supply(&mut self, number: u32, n: Option<usize>) -> Result<(), String> {
+        let caller = self.caller(number)?;
+        let (id, stream, told) = (caller.id, caller.stream, caller.told);
+        caller.asked = false;
+        caller.supplies &= n.is_some();
+        let bytes = n.map(|n| std::vec![b'x'; n]);
+        let piece = bytes.as_deref().map_or(Piece::End, Piece::Bytes);
+        if let Err(error) = self.engine.supply(id, piece, self.now) {
+            self.note(&format!("e{number} supply: {error}"));
+            return self.abort(number);
+        }
+        if !told {
+            self.wait(
+                number as usize,
+                if stream { Until::Head } else { Until::Done },
+            );
+        }
         Ok(())
     }
 
@@ -190,6 +220,10 @@ impl World {
         }
         if self.engine.status(id) != Status::Running {
             return self.tell(number);
+        }
+        if self.engine.wants(id) {
+            self.callers[number].asked = true;
+            return self.note(&format!("e{number} is asked for a piece"));
         }
         if self.callers[number].paused {
             return;
@@ -267,19 +301,37 @@ fn timeouts(ms: [u32; 4]) -> Timeouts {
         send,
         read,
         total,
+        ..Timeouts::default()
     }
+}
+
+fn fields(ask: &Ask) -> Vec<(&'static str, String)> {
+    let mut fields = Vec::new();
+    if ask.expect {
+        fields.push(("Expect", "100-Continue".to_string()));
+    }
+    match ask.pieces {
+        Some(Pieces::Length(n)) => fields.push(("Content-Length", n.to_string())),
+        Some(Pieces::Chunked) => fields.push(("Transfer-Encoding", "chunked".to_string())),
+        None => {}
+    }
+    fields
 }
 
 fn request<'a>(
     ask: &'a Ask,
+    fields: &'a [(&'static str, String)],
     body: Option<&'a [u8]>,
-) -> Request<'a, core::iter::Empty<(&'a [u8], &'a [u8])>> {
+) -> Request<'a, impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone> {
     Request {
         method: ask.method.as_bytes(),
         path: ask.path.as_bytes(),
         query: b"",
-        fields: core::iter::empty(),
-        body,
+        fields: fields.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())),
+        body: match ask.pieces {
+            Some(_) => Content::Pieces,
+            None => body.map_or(Content::None, Content::Whole),
+        },
         limits: ask.limits.as_ref(),
     }
 }

@@ -139,7 +139,10 @@ impl World {
     fn check_wait(&self, number: usize, caller: &Caller, status: Status) -> Result<(), String> {
         let id = caller.id;
         let holds = |until| match until {
-            Until::Connected | Until::Done => false,
+            Until::Connected => false,
+            Until::Done => self.engine.wants(id),
+            // Who has more to supply may have to do that first.
+            Until::Head if caller.supplies => self.engine.wants(id),
             Until::Head => self.engine.head(id).is_some(),
             Until::Data => !self.engine.body(id).is_empty(),
         };
@@ -147,7 +150,7 @@ impl World {
             Some(until) if status != Status::Running || holds(until) => Err(format!(
                 "e{number} waits for {until:?}, which holds, and is not woken"
             )),
-            None if status == Status::Running && !caller.paused => {
+            None if status == Status::Running && !caller.paused && !caller.asked => {
                 Err(format!("e{number} runs, and nobody waits for it"))
             }
             Some(_) | None => Ok(()),

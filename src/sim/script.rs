@@ -32,6 +32,10 @@ pub struct Ask {
     pub path: String,
     /// The bytes of the body, all the same.
     pub body: Option<usize>,
+    /// The body comes in pieces: of so many bytes together, or in chunks.
+    pub pieces: Option<Pieces>,
+    /// Leave to send the body is asked for.
+    pub expect: bool,
     /// `Some(idle)`: to the pool afterwards.
     pub keepalive: Option<u32>,
     /// The body is pulled.
@@ -48,6 +52,15 @@ pub struct Ask {
     pub timeouts: [u32; 4],
     /// What the response may cost, where the caller says it.
     pub limits: Option<Limits>,
+}
+
+/// How a body in pieces is framed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pieces {
+    /// By its length.
+    Length(usize),
+    /// In chunks.
+    Chunked,
 }
 
 /// What becomes of a TLS handshake, which the driver carries out.
@@ -94,6 +107,8 @@ pub enum Command {
     Abort(u32),
     /// The caller takes what there is of an exchange that is over.
     Take(u32),
+    /// The caller supplies so many bytes of its request's body; `None`: that was all.
+    Supply(u32, Option<usize>),
     /// The caller takes so many bytes of the body.
     Consume(u32, usize),
     /// The caller wants the rest of the body gathered.
@@ -211,6 +226,14 @@ fn parse(line: &str) -> Result<Command, String> {
         }
         "release" => Command::Release(number(next()?, 'e')?, int(next()?)?),
         "abort" => Command::Abort(number(next()?, 'e')?),
+        "supply" => {
+            let id = number(next()?, 'e')?;
+            let piece = match next()? {
+                "end" => None,
+                n => Some(int(n)? as usize),
+            };
+            Command::Supply(id, piece)
+        }
         "consume" => Command::Consume(number(next()?, 'e')?, int(next()?)? as usize),
         "gather" => Command::Gather(number(next()?, 'e')?),
         "take" => Command::Take(number(next()?, 'e')?),
@@ -301,6 +324,8 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
         port,
         path: path.to_string(),
         body: None,
+        pieces: None,
+        expect: false,
         keepalive: None,
         stream: false,
         pool: None,
@@ -314,6 +339,13 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         match name {
             "body" => ask.body = Some(int(value)? as usize),
+            "pieces" => {
+                ask.pieces = Some(match value {
+                    "chunked" => Pieces::Chunked,
+                    n => Pieces::Length(int(n)? as usize),
+                })
+            }
+            "expect" => ask.expect = true,
             "keepalive" => {
                 ask.keepalive = Some(if value.is_empty() {
                     60_000

@@ -5,7 +5,7 @@ use std::format;
 use std::string::{String, ToString};
 
 use super::answer::{Answer, Delimited};
-use super::script::{Ask, Command, Fact, Handshake};
+use super::script::{Ask, Command, Fact, Handshake, Pieces};
 use crate::Limits;
 
 /// Every fact with its word.
@@ -124,8 +124,15 @@ impl Ask {
                 write!(f, " {name}={n}")?;
             }
         }
-        if self.stream {
-            f.write_str(" stream")?;
+        match self.pieces {
+            Some(Pieces::Length(n)) => write!(f, " pieces={n}")?,
+            Some(Pieces::Chunked) => f.write_str(" pieces=chunked")?,
+            None => {}
+        }
+        for (on, word) in [(self.expect, "expect"), (self.stream, "stream")] {
+            if on {
+                write!(f, " {word}")?;
+            }
         }
         if let Some(pool) = &self.pool {
             write!(f, " pool={pool}")?;
@@ -161,6 +168,8 @@ impl fmt::Display for Command {
             }
             Command::Release(e, idle) => write!(f, "release e{e} {idle}"),
             Command::Abort(e) => write!(f, "abort e{e}"),
+            Command::Supply(e, Some(n)) => write!(f, "supply e{e} {n}"),
+            Command::Supply(e, None) => write!(f, "supply e{e} end"),
             Command::Take(e) => write!(f, "take e{e}"),
             Command::Consume(e, n) => write!(f, "consume e{e} {n}"),
             Command::Gather(e) => write!(f, "gather e{e}"),

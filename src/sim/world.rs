@@ -115,6 +115,7 @@ impl World {
             Command::Request(number, ask) => self.request(*number, ask)?,
             Command::Release(number, idle) => self.release(*number, *idle)?,
             Command::Abort(number) => self.abort(*number)?,
+            Command::Supply(number, n) => self.supply(*number, *n)?,
             Command::Take(number) => self.take(*number)?,
             Command::Consume(number, n) => self.consume(*number, *n)?,
             Command::Gather(number) => self.gather(*number)?,

@@ -15,11 +15,13 @@ local _M = {
     OK = 0,
     ERROR = -1,
     AGAIN = -2,
+    WANTS = 2,
 
     -- nhfc_call.flags
     WHOLE = 1,
     KEEPALIVE = 2,
     LIMITED = 4,
+    PIECES = 8,
 
     -- nhfc_result.flags
     HAS_BODY = 1,
@@ -51,6 +53,7 @@ if not pcall(ffi.typeof, "nhfc_call") then
         uint32_t           flags;
         uint32_t           port;
         int32_t            connect_ms, send_ms, read_ms;
+        int32_t            expect_ms;
         int32_t            total_ms;
         int32_t            idle_ms;
         int32_t            pool_size, backlog;
@@ -77,6 +80,8 @@ if not pcall(ffi.typeof, "nhfc_call") then
     int nhfc_connect(ngx_http_request_t *r, const nhfc_call *c, nhfc_result *out);
     int nhfc_request(ngx_http_request_t *r, double id, const nhfc_call *c,
         nhfc_result *out);
+    int nhfc_supply(ngx_http_request_t *r, double id, const char *piece, size_t n,
+        int end, nhfc_result *out);
     int nhfc_collect(ngx_http_request_t *r, double id, nhfc_result *out);
     int nhfc_read(ngx_http_request_t *r, double id, size_t max,
         nhfc_result *out);

@@ -28,6 +28,7 @@ local tostring = tostring
 local type = type
 
 local INT_MAX = cdef.INT_MAX
+local PIECES = cdef.PIECES
 
 -- More header lines than servers accept: only a bound for the array below, which doubles.
 local MAX_LINES = 1024
@@ -157,11 +158,12 @@ function _M.put_pool(pool, pool_size, backlog, requests, time)
 end
 
 
-function _M.put_times(connect, send, read, total)
+function _M.put_times(connect, send, read, total, expect)
     call.connect_ms = connect
     call.send_ms = send
     call.read_ms = read
     call.total_ms = total
+    call.expect_ms = expect
 end
 
 
@@ -173,6 +175,7 @@ local function number_text(value)
     end
     return tostring(value)
 end
+_M.number_text = number_text
 
 
 local function grow(n)
@@ -287,10 +290,9 @@ local function body_text(body)
         return false
     elseif kind == "number" then
         return number_text(body)
-    elseif kind == "function" then
-        return nil, "a request body that is an iterator is not supported yet"
     elseif kind ~= "table" then
-        return nil, "the request body must be a string, a number or an array of these, not " .. kind
+        return nil, "the request body must be a string, a number, an array of these or an iterator, "
+                    .. "not " .. kind
     end
 
     local parts, length = {}, #body
@@ -334,7 +336,7 @@ local function query_text(query)
 end
 
 
--- What both entry points send. true, or nil, err.
+-- What both entry points send. The flag to be set for it, or nil, err.
 function _M.put_message(method, path, query, headers, body)
     if method == nil then
         method = "GET"
@@ -354,9 +356,15 @@ function _M.put_message(method, path, query, headers, body)
         return nil, err
     end
 
-    body, err = body_text(body)
-    if body == nil then
-        return nil, err
+    local flag = 0
+    if type(body) == "function" then
+        -- Its pieces are asked for when there is a connection for them.
+        body, flag = false, PIECES
+    else
+        body, err = body_text(body)
+        if body == nil then
+            return nil, err
+        end
     end
 
     local ok
@@ -375,7 +383,7 @@ function _M.put_message(method, path, query, headers, body)
         c_body.p = nil
         c_body.n = 0
     end
-    return true
+    return flag
 end
 
 

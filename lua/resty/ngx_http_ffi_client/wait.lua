@@ -4,16 +4,19 @@
 local bit = require "bit"
 local ffi = require "ffi"
 local cdef = require "resty.ngx_http_ffi_client.cdef"
+local upload = require "resty.ngx_http_ffi_client.upload"
 
 local C = ffi.C
 local band = bit.band
 local ffi_new = ffi.new
+local feed = upload.feed
 local ffi_str = ffi.string
 local load = cdef.load
 
 local AGAIN = cdef.AGAIN
 local ERROR = cdef.ERROR
 local OK = cdef.OK
+local WANTS = cdef.WANTS
 local ERR_SIZE = 256
 
 
@@ -125,10 +128,19 @@ _M.error_text = error_text
 --
 -- `owner` is the client object that holds the handle, if any: it gets the new handle before this
 -- thread waits, so that another thread finds the object busy or can close it, and what it holds is
--- touched again only where it still is that handle.
-local function settle(rc, owner)
+-- touched again only where it still is that handle. `body` is the iterator that gives the request's
+-- body, if it is one.
+local function settle(rc, owner, body)
     if rc == OK then
         return OK
+    end
+    if rc == WANTS then
+        local err
+        rc, err = feed(result, owner, body)
+        if err then
+            return ERROR, err
+        end
+        return settle(rc, owner, body)
     end
     if rc ~= AGAIN then
         return ERROR, error_text()
@@ -156,7 +168,7 @@ local function settle(rc, owner)
     if rc == ERROR and owner and owner._nhfc_id == id then
         owner._nhfc_id = nil            -- what was begun has failed, and its connection with it
     end
-    return settle(rc, owner)            -- no loop, see request.lua
+    return settle(rc, owner, body)      -- no loop, see request.lua
 end
 _M.settle = settle
 

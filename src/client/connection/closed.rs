@@ -77,7 +77,7 @@ impl Always<Expired> for State {
         match event.0 {
             Due::Budget(why) => self.fail(Kind::Expired(why), cx),
             Due::Over(why) => cx.closed(Cause::NotReused(why)),
-            Due::Idle | Due::NextAddress => cx.closed(Cause::Idle),
+            Due::Idle | Due::NextAddress | Due::Leave => cx.closed(Cause::Idle),
         }
     }
 }

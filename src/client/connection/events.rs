@@ -11,12 +11,16 @@ bare!(
     Handshaken,
     Sent,
     Early,
-    Interim,
     Unsolicited,
     Eof,
     Lost,
     Evicted
 );
+
+#[derive(Debug)]
+pub(crate) struct Interim {
+    pub(crate) status: u16,
+}
 
 #[derive(Debug)]
 pub(crate) struct Resolved {

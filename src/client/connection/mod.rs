@@ -286,17 +286,17 @@ impl State {
                 read: true,
                 write: s.upload.is_owed(),
             },
-            State::Writing(_) => Interest {
+            State::Writing(s) => Interest {
                 read: true,
-                write: true,
+                write: owner.is_some_and(|owner| owner.owes(s.sent)),
             },
             State::ReadingHead(s) => Interest {
                 read: true,
-                write: s.upload.is_owed(),
+                write: s.upload.owes(owner),
             },
             State::ReadingBody(s) => Interest {
                 read: s.wants_more(owner),
-                write: s.upload.is_owed(),
+                write: s.upload.owes(owner),
             },
             State::Pooled(_) | State::Held(_) => Interest {
                 read: true,
@@ -386,5 +386,28 @@ impl State {
 impl Upload {
     pub(crate) fn is_owed(self) -> bool {
         matches!(self, Upload::Owed { .. })
+    }
+
+    /// Whether there are bytes to be sent now.
+    #[inline]
+    pub(crate) fn owes(self, owner: Owner<'_>) -> bool {
+        match self {
+            Upload::Owed { sent } => owner.is_some_and(|owner| owner.owes(sent)),
+            Upload::Done | Upload::Lost(_) => false,
+        }
+    }
+
+    /// What is due while the request is being sent: `Some` as long as it is. The send timeout runs
+    /// between two bytes handed to the socket, not while there are none because the caller supplies
+    /// them or leave is awaited.
+    pub(crate) fn deadline(self, since: Instant, owner: &Facts) -> Option<Option<(Instant, Due)>> {
+        let Upload::Owed { sent } = self else {
+            return None;
+        };
+        if owner.owes(sent) {
+            let due = since.max(owner.supplied).plus(owner.timeouts.send);
+            return Some(due.map(|at| (at, Due::Budget(error::Why::Send))));
+        }
+        owner.is_supplied().then_some(None)
     }
 }

@@ -93,9 +93,10 @@ fn parse_head(
     let mut head = out.head();
     match judge(parser, &mut head, asked, interim) {
         Ok(Judged::Interim) => {
+            let status = head.status;
             parser.reset();
             out.recycle_head(head);
-            Some(Interim.into())
+            Some(Interim { status }.into())
         }
         Ok(Judged::Final(verdict)) => Some(Head { head, verdict }.into()),
         Err(fault) => {

@@ -28,6 +28,7 @@ impl On<Sent> for ReadingBody {
 impl On<SendFailed> for ReadingBody {
     fn on(self, event: SendFailed, cx: &mut Cx<'_>) -> Step<Self, SendFailed> {
         cx.drive();
+        cx.post(self.job.owner, exchange::Unsent);
         Step::to(ReadingBody {
             upload: Upload::Lost(event.0),
             ..self
@@ -138,6 +139,11 @@ impl ReadingBody {
     pub(crate) fn deadline(&self, owner: Owner<'_>) -> Option<(Instant, Due)> {
         let owner = owner?;
         let from = self.since.max(owner.waiting_since()?);
+        if owner.is_supplied()
+            && let Some(deadline) = self.upload.deadline(from, owner)
+        {
+            return deadline;
+        }
         from.plus(owner.timeouts.read)
             .map(|at| (at, Due::Budget(error::Why::Read)))
     }

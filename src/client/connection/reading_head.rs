@@ -28,6 +28,7 @@ impl On<Sent> for ReadingHead {
 impl On<SendFailed> for ReadingHead {
     fn on(self, event: SendFailed, cx: &mut Cx<'_>) -> Step<Self, SendFailed> {
         cx.drive();
+        cx.post(self.job.owner, exchange::Unsent);
         Step::to(ReadingHead {
             upload: Upload::Lost(event.0),
             ..self
@@ -36,7 +37,10 @@ impl On<SendFailed> for ReadingHead {
 }
 
 impl On<Interim> for ReadingHead {
-    fn on(self, _: Interim, cx: &mut Cx<'_>) -> Step<Self, Interim> {
+    fn on(self, event: Interim, cx: &mut Cx<'_>) -> Step<Self, Interim> {
+        if event.status == 100 {
+            cx.post(self.job.owner, exchange::Leave);
+        }
         Step::to(ReadingHead {
             interim: self.interim + 1,
             since: cx.now,
@@ -112,9 +116,12 @@ impl ReadingHead {
     }
 
     pub(crate) fn deadline(&self, owner: Owner<'_>) -> Option<(Instant, Due)> {
-        let timeout = owner?.timeouts.read;
+        let owner = owner?;
+        if let Some(deadline) = self.upload.deadline(self.since, owner) {
+            return deadline;
+        }
         self.since
-            .plus(timeout)
+            .plus(owner.timeouts.read)
             .map(|at| (at, Due::Budget(error::Why::Read)))
     }
 }

@@ -1,7 +1,8 @@
 use super::*;
 
 /// Request bytes are owed to the peer and nothing of a response was seen. Ended by the last
-/// byte, by a response that comes early, or by the send timeout between two bytes.
+/// byte, by a response that comes early, or by the send timeout between two bytes; while the caller
+/// supplies, or leave to send the body is awaited, no timeout of its own runs.
 #[derive(Debug)]
 pub(crate) struct Writing {
     pub(crate) job: Job,
@@ -50,6 +51,7 @@ impl On<SendFailed> for Writing {
     fn on(self, event: SendFailed, cx: &mut Cx<'_>) -> Step<Self, SendFailed> {
         *cx.why = Some(Reason::Unsent(event.0));
         cx.drive();
+        cx.post(self.job.owner, exchange::Unsent);
         Step::to(ReadingHead {
             any_sent: self.sent > 0,
             ..self.reading(Upload::Lost(event.0), cx)
@@ -89,9 +91,7 @@ impl Writing {
     }
 
     pub(crate) fn deadline(&self, owner: Owner<'_>) -> Option<(Instant, Due)> {
-        let timeout = owner?.timeouts.send;
-        self.since
-            .plus(timeout)
-            .map(|at| (at, Due::Budget(error::Why::Send)))
+        let upload = Upload::Owed { sent: self.sent };
+        upload.deadline(self.since, owner?).flatten()
     }
 }

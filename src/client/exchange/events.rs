@@ -32,6 +32,12 @@ pub(crate) struct AttemptFailed {
 pub(crate) struct Waited;
 
 #[derive(Debug)]
+pub(crate) struct Leave;
+
+#[derive(Debug)]
+pub(crate) struct Unsent;
+
+#[derive(Debug)]
 pub(crate) struct Uploaded;
 
 #[derive(Debug)]

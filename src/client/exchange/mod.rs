@@ -9,6 +9,7 @@ use super::allowances::Allowance;
 use super::connection::{self, After, Job};
 use super::deadlines::Due;
 use super::error::{self, Error, Kind, Why};
+use super::event::Effect;
 use super::gathered::Gathered;
 use super::out::{Out, Post};
 use super::pool::Shelf;
@@ -26,6 +27,7 @@ mod events;
 mod queued;
 mod receiving;
 mod sending;
+mod supply;
 pub(crate) mod table;
 
 pub(crate) use dialing::Dialing;
@@ -34,6 +36,8 @@ pub(crate) use events::*;
 pub(crate) use queued::Queued;
 pub(crate) use receiving::Receiving;
 pub(crate) use sending::Sending;
+pub use supply::Piece;
+use supply::{Gate, Supply};
 pub(crate) use table::{Always, Event, On, State, Step};
 
 /// So many unread bytes are held for a caller that pulls; then the peer has to wait.
@@ -45,8 +49,15 @@ pub(crate) const KEPT: usize = 64 << 10;
 /// What an exchange knows whatever its state. Boxed and recycled, with its buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    /// The request: head and body, as sent.
+    /// The request as sent: head and body, apart from what is withheld or still to be supplied, and
+    /// from the first `dropped` bytes, which were sent and let go.
     pub(crate) wire: Vec<u8>,
+    pub(crate) dropped: usize,
+    pub(crate) supply: Supply,
+    /// Body bytes that wait for leave.
+    pub(crate) withheld: Vec<u8>,
+    /// When body bytes last became free to be sent.
+    pub(crate) supplied: Instant,
     /// CONNECT for a proxy, when there is one.
     pub(crate) connect_wire: Vec<u8>,
     pub(crate) encoded: Encoded,
@@ -161,6 +172,10 @@ impl Facts {
     pub(crate) fn clear(&mut self) {
         let Facts {
             wire,
+            dropped,
+            supply,
+            withheld,
+            supplied,
             connect_wire,
             encoded,
             timeouts,
@@ -189,6 +204,9 @@ impl Facts {
         wire.clear();
         wire.shrink_to(KEPT);
         connect_wire.clear();
+        withheld.clear();
+        withheld.shrink_to(KEPT);
+        (*dropped, *supply, *supplied) = Default::default();
         body.clear(KEPT);
         attempts.clear();
         addresses.clear();
@@ -234,7 +252,10 @@ impl State {
     pub(crate) fn satisfies(&self, until: Until, facts: &Facts) -> bool {
         self.is_done()
             || match until {
-                Until::Connected | Until::Done => false,
+                Until::Connected => false,
+                Until::Done => self.wants_piece(facts),
+                // Who still supplies does that first.
+                Until::Head if facts.is_supplied() => self.wants_piece(facts),
                 Until::Head => facts.head.is_some(),
                 Until::Data => !facts.unread().is_empty(),
             }
@@ -245,7 +266,8 @@ impl State {
         let total = facts.total_by.map(|at| (at, Due::Budget(Why::Total)));
         match self {
             State::Dialing(s) => earlier(total, s.next.map(|at| (at, Due::NextAddress))),
-            State::Queued(_) | State::Sending(_) | State::Receiving(_) => total,
+            State::Sending(s) => earlier(total, s.until.map(|at| (at, Due::Leave))),
+            State::Queued(_) | State::Receiving(_) => total,
             State::Done(_) => None,
         }
     }

@@ -18,7 +18,7 @@ impl On<Bound> for Queued {
     fn on(self, event: Bound, cx: &mut Cx<'_>) -> Step<Self, Bound> {
         cx.facts.bind(&event);
         match cx.request {
-            true => Step::to(Sending),
+            true => Step::to(Sending::begin(cx)),
             false => Step::to(Done::opened()),
         }
     }
@@ -29,5 +29,9 @@ impl Facts {
         self.attempts.retain(|&k| k != event.key);
         self.connection = Some(event.key);
         self.reused = event.reused;
+        if self.supply.gate == Gate::Stopped {
+            // Another connection took no more; this one is asked anew.
+            self.supply.gate = Gate::Open;
+        }
     }
 }

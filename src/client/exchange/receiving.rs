@@ -12,6 +12,20 @@ impl On<Uploaded> for Receiving {
     }
 }
 
+impl On<Leave> for Receiving {
+    /// Leave to send what was sent.
+    fn on(self, _: Leave, _: &mut Cx<'_>) -> Step<Self, Leave> {
+        Step::to(self)
+    }
+}
+
+impl On<Unsent> for Receiving {
+    fn on(self, _: Unsent, cx: &mut Cx<'_>) -> Step<Self, Unsent> {
+        cx.facts.stop();
+        Step::to(self)
+    }
+}
+
 impl On<Head> for Receiving {
     #[inline(always)]
     fn on(self, event: Head, cx: &mut Cx<'_>) -> Step<Self, Head> {
@@ -96,6 +110,11 @@ impl Cx<'_> {
     pub(super) fn answered(&mut self, event: Head) {
         let facts = &mut *self.facts;
         facts.has_body = !matches!(event.framing, Framing::None | Framing::Length(0));
+        // An answer instead of leave, or one that is not content with what it got, ends the body
+        // (RFC 9110 10.1.1, RFC 9112 9.5). Otherwise it may be made of what is still to come.
+        if facts.supply.gate == Gate::Withheld || event.head.status >= 300 {
+            facts.stop();
+        }
         facts.head = Some(event.head);
         if let Framing::Length(n) = event.framing {
             facts.announced = n;

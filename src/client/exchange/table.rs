@@ -30,8 +30,12 @@ machine! {
         Bound,
         /// An attempt ended without a connection.
         AttemptFailed,
-        /// The delay before the next address is over.
+        /// A bounded wait is over: the delay before the next address, or the wait for leave.
         Waited,
+        /// The peer wants the body (100 Continue).
+        Leave,
+        /// The rest of the request cannot be sent; an answer may still come.
+        Unsent,
         /// The last byte of the request was sent.
         Uploaded,
         /// The final head came.
@@ -55,10 +59,15 @@ machine! {
         Dialing   + Bound         => Sending | Done;
         Dialing   + AttemptFailed => Dialing | Done;
         Dialing   + Waited        => Dialing;
+        Sending   + Leave         => Sending;
+        Sending   + Waited        => Sending;
         Sending   + Uploaded      => Receiving;
+        Sending   + Unsent        => Receiving;
         Sending   + Head          => Receiving;
         Sending   + Broken        => Queued | Done;
+        Receiving + Leave         => Receiving;
         Receiving + Uploaded      => Receiving;
+        Receiving + Unsent        => Receiving;
         Receiving + Head          => Receiving;
         Receiving + Overflown     => Done;
         Receiving + End           => Done;
@@ -69,12 +78,12 @@ machine! {
         Aborted => Done;
     }
     ignore {
-        Done: Resolved | Won | AttemptFailed | Uploaded | Overflown | End | Broken;
+        Done: Resolved | Won | AttemptFailed | Leave | Unsent | Uploaded | Overflown | End | Broken;
     }
     never {
-        Queued:    Resolved | Won | AttemptFailed | Waited | Uploaded | Head | Overflown | End | Broken;
-        Dialing:   Dial | Uploaded | Head | Overflown | End | Broken;
-        Sending:   Dial | Resolved | Won | Bound | AttemptFailed | Waited | Overflown | End;
+        Queued:    Resolved | Won | AttemptFailed | Waited | Leave | Unsent | Uploaded | Head | Overflown | End | Broken;
+        Dialing:   Dial | Leave | Unsent | Uploaded | Head | Overflown | End | Broken;
+        Sending:   Dial | Resolved | Won | Bound | AttemptFailed | Overflown | End;
         Receiving: Dial | Resolved | Won | Bound | AttemptFailed | Waited;
         Done:      Dial | Bound | Waited | Head;
     }
