@@ -68,7 +68,11 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use crate::client::event::{Effect, Event};
+    use crate::client::{
+        Collect, Config, Content, Engine, Id, Key, Life, Piece, Request, Scheme, Target, Timeouts,
+    };
+    use crate::time::Instant;
 
     use std::string::String;
     use std::vec::Vec;
