@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup module run serve test lint unit integration states snapshots bench clean \
+.PHONY: help setup module run serve test lint unit integration states snapshots cases bench clean \
 	ready-module ready-test ready-bench
 
 CARGO ?= cargo
@@ -56,6 +56,9 @@ states: ready-module ## Rewrites states/ from the transition tables.
 
 snapshots: ready-module ## Rewrites the traces in snapshots/.
 	INSTA_UPDATE=always $(CARGO) test --all-features --test snapshots
+
+cases: ready-module ## Rewrites the tests named in docs/cases.md from their titles.
+	UPDATE=1 $(CARGO) test --test tidy
 
 bench: ready-bench module ## Measures the module against other ways to make a request.
 	@. build/env.sh; benchmark/run

@@ -171,7 +171,7 @@ PATCH 0
 
 
 
-=== TEST 8: case 91, every status is a response
+=== TEST 8: cases 91 and 103, every status is a response
 --- config
     location = /t {
         content_by_lua_block {

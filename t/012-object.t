@@ -340,7 +340,7 @@ exited on signal
 
 
 
-=== TEST 12: set_keepalive is 2 when either side closes the connection
+=== TEST 12: case 25, set_keepalive is 2 when either side closes the connection
 --- config
     location = /t {
         content_by_lua_block {

@@ -289,7 +289,7 @@ POST /p?a=1 HTTP/1.1 1
 
 
 
-=== TEST 11: case 104, refused; https, names and proxies are not there yet
+=== TEST 11: cases 76 and 104, refused; https, names and proxies are not there yet
 --- config
     location = /t {
         content_by_lua_block {

@@ -139,7 +139,7 @@ CORE::join("", map { "$_ true 1 nil\n" } 0 .. 11) . "12\n"
 
 
 
-=== TEST 5: a kept connection that dies under a request: safe ones are sent again, others are not
+=== TEST 5: case 52, a kept connection that dies under a request: safe ones are sent again, others are not
 --- config
     location = /t {
         content_by_lua_block {

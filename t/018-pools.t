@@ -106,7 +106,7 @@ __DATA__
 
 
 
-=== TEST 4: a full pool closes its least recently used connection
+=== TEST 4: case 59, a full pool closes its least recently used connection
 --- config
     location = /t {
         content_by_lua_block {

@@ -27,7 +27,7 @@ __DATA__
 
 
 
-=== TEST 2: chunks with extensions, odd sizes and trailers, a byte at a time
+=== TEST 2: case 6, chunks with extensions, odd sizes and trailers, a byte at a time
 --- config
     location = /t {
         content_by_lua_block {
@@ -102,7 +102,7 @@ nil nil 2connection must be closed
 
 
 
-=== TEST 5: HEAD has no body whatever is announced
+=== TEST 5: case 20, HEAD has no body whatever is announced
 --- config
     location = /t {
         content_by_lua_block {

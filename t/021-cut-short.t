@@ -202,7 +202,7 @@ exited on signal
 
 
 
-=== TEST 8: a connection that ends early is not kept, and preread_body tells it too
+=== TEST 8: case 90, a connection that ends early is not kept, and preread_body tells it too
 --- config
     location = /t {
         content_by_lua_block {

@@ -35,7 +35,7 @@ true nil true
 
 
 
-=== TEST 2: pieces come one by one, each when it was sent
+=== TEST 2: case 82, pieces come one by one, each when it was sent
 --- config
     location = /t {
         content_by_lua_block {
@@ -271,7 +271,7 @@ ab cd ef nil
 
 
 
-=== TEST 10: a stream that is passed on as it comes
+=== TEST 10: case 82, a stream that is passed on as it comes
 --- config
     location = /pass {
         content_by_lua_block {

@@ -29,7 +29,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: while the peer does not answer the connection request
+=== TEST 1: case 104, while the peer does not answer the connection request
 --- config
     location = /t {
         content_by_lua_block {
@@ -64,7 +64,7 @@ exited on signal
 
 
 
-=== TEST 2: while the peer takes no more of the request
+=== TEST 2: case 104, while the peer takes no more of the request
 --- http_config
     server {
         listen 127.0.0.1:$TEST_NGINX_RAND_PORT_3;
@@ -98,7 +98,7 @@ nil timeout true
 
 
 
-=== TEST 3: while the response does not begin
+=== TEST 3: case 104, while the response does not begin
 --- config
     location = /t {
         content_by_lua_block {
@@ -155,7 +155,7 @@ exited on signal
 
 
 
-=== TEST 5: in the middle of the body
+=== TEST 5: case 90, in the middle of the body
 --- config
     location = /t {
         content_by_lua_block {
@@ -193,7 +193,7 @@ nil closed true
 
 
 
-=== TEST 6: the read timeout is for a silence, the deadline for everything
+=== TEST 6: case 87, the read timeout is for a silence, the deadline for everything
 --- config
     location = /t {
         content_by_lua_block {

@@ -234,7 +234,7 @@ exited on signal
 
 
 
-=== TEST 7: nhfc_max_header_size
+=== TEST 7: case 34, nhfc_max_header_size
 --- http_config
     nhfc_max_header_size 1k;
 --- config
@@ -278,7 +278,7 @@ nil response header too large
 
 
 
-=== TEST 9: nhfc_max_header_lines, for headers and for trailers
+=== TEST 9: case 34, nhfc_max_header_lines, for headers and for trailers
 --- http_config
     nhfc_max_header_lines 4;
 --- config
@@ -330,7 +330,7 @@ nil too many interim responses
 
 
 
-=== TEST 11: nhfc_max_body_size is for bodies in one piece, not for streams
+=== TEST 11: case 87, nhfc_max_body_size is for bodies in one piece, not for streams
 --- http_config
     nhfc_max_body_size 300k;
 --- config
@@ -370,7 +370,7 @@ true
 
 
 
-=== TEST 12: nhfc_max_body_size to the byte, however little there is, with a length and without
+=== TEST 12: case 87, nhfc_max_body_size to the byte, however little there is, with a length and without
 --- http_config
     nhfc_max_body_size 4k;
 --- config

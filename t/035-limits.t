@@ -111,7 +111,7 @@ OUT
 
 
 
-=== TEST 3: an option lowers what the directive allows, and does not raise it
+=== TEST 3: case 34, an option lowers what the directive allows, and does not raise it
 --- http_config
     nhfc_max_header_size 100;
     nhfc_max_header_lines 3;
@@ -281,7 +281,7 @@ nil response body too large
 
 
 
-=== TEST 8: nhfc_deadline, for connecting and for each request; the option comes before it
+=== TEST 8: case 87, nhfc_deadline, for connecting and for each request; the option comes before it
 --- config
     location = /t {
         nhfc_deadline 150ms;

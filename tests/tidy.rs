@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+#[path = "tidy/cases.rs"]
+mod cases;
 #[path = "tidy/lexer.rs"]
 mod lexer;
 #[path = "tidy/refused.rs"]
@@ -131,4 +133,23 @@ fn one_file_knows_llhttp() {
 #[test]
 fn modules_point_one_way() {
     kept(rules::direction);
+}
+
+/// With `UPDATE=1` the column of tests is made anew.
+#[test]
+fn every_case_says_which_tests_it_has() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(cases::PAGE);
+    let text = fs::read_to_string(&path).unwrap();
+    let page = cases::page(&text, &cases::named(&files()));
+    assert!(page.wrong.is_empty(), "\n{}\n", page.wrong.join("\n"));
+    if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
+        fs::write(&path, page.fresh).unwrap();
+    } else {
+        let stale = page.stale.join("\n");
+        assert!(
+            page.stale.is_empty(),
+            "\n{stale}\n`make cases` mends {}",
+            cases::PAGE
+        );
+    }
 }

@@ -209,7 +209,7 @@ for my $n (1 .. 1000) {
     my $state = (qw(connected unread half_read read))[$n % 4];
     $failed++ if $nginx->get(path('drop', state => $state, id => "many-$n"))->{status} != 204;
 }
-is($failed, 0, '1000 requests that drop their object');
+is($failed, 0, 'case 98, 1000 requests that drop their object');
 ok($peer->saw(qr/^gone /, $gone + 1000), 'all connections are closed');
 nothing_left('1000 dropped objects', $fds);
 

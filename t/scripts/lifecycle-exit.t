@@ -120,7 +120,7 @@ for my $idle (0, 3_600_000) {
     is(scalar $nginx->sockets_to($peer->{port}), 1, "idle $idle: a connection is idle");
     my $old = $nginx->worker;
     $nginx->reload;
-    ok(eventually { !alive($old) }, "idle $idle: the old worker leaves at once");
+    ok(eventually { !alive($old) }, "case 99, idle $idle: the old worker leaves at once");
     ok($peer->saw(qr/^gone /), "idle $idle: its connection is closed");
     $nginx->get(path($peer, 'body', by => 'stream', path => '/full/idle', idle => $idle));
     clean_end($nginx, "idle $idle");

@@ -111,7 +111,7 @@ CONF
     gives_body($nginx, $_, 'after connections ran out') for qw(one_shot kept preread stream);
     ok($nginx->logged(qr/\[alert\] .*48 worker_connections are not enough/), 'nginx says it, too');
     # One is kept in the pool.
-    ok(eventually { $nginx->fds == $fds + 1 }, 'connections ran out: no descriptor is left open') or diag($nginx->fds . " and not $fds + 1");
+    ok(eventually { $nginx->fds == $fds + 1 }, 'case 100, connections ran out: no descriptor is left open') or diag($nginx->fds . " and not $fds + 1");
 
     # nginx closes idle clients to make room, which happens in the middle of our connecting.
     my @idle = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $nginx->{port}) } 1 .. 30;

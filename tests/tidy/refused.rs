@@ -1,6 +1,6 @@
 //! What the rules refuse, and what they let pass.
 
-use crate::{File, rules};
+use crate::{File, cases, rules};
 
 fn file(path: &str, text: &str) -> File {
     File {
@@ -104,4 +104,68 @@ fn modules_that_look_up() {
     assert_eq!(found("src/client/run.rs", "crate::sim::Script"), [1]);
     assert!(found("src/client/run.rs", "crate::sim::coverage::walked()").is_empty());
     assert!(found("src/client/run.rs", "crate::http::head::Head; super::Key").is_empty());
+}
+
+#[test]
+fn cases_in_titles() {
+    for (title, wanted) in [
+        ("TEST 1: case 34, 200 lines", &[34][..]),
+        (
+            "cases 2 to 5, 7, 8 and 16: told at once",
+            &[2, 3, 4, 5, 7, 8, 16],
+        ),
+        ("Case 58: idle", &[58]),
+        ("Limits (case 6), and case 87", &[6, 87]),
+        ("cases 38 and 40, the parts of 2 URIs", &[38, 40]),
+        ("in another case, 3 tries", &[]),
+        ("staircase 5 and showcases 6", &[]),
+    ] {
+        assert_eq!(cases::numbers(title), wanted, "{title}");
+    }
+}
+
+#[test]
+fn pages_that_do_not_say_which_test() {
+    let tests = [
+        file(
+            "t/1.t",
+            "=== TEST 1: case 1, a|b\n=== TEST 2: cases 1 and 2\n",
+        ),
+        file(
+            "t/scripts/2.t",
+            "ok(1, 'case 1, left');\nis(2, \"case 2\");",
+        ),
+        file("snapshots/cases/3.md", "# A (case 1)\n\nAnd case 9.\n"),
+        file("src/a.rs", "    fn case_1_is_right() {"),
+    ];
+    let named = cases::named(&tests);
+    let column = "`t/1.t`: TEST 1: case 1, a\\|b<br>`t/1.t`: TEST 2: cases 1 and 2<br>`t/scripts/2.t`: case 1, left\
+                  <br>`snapshots/cases/3.md`: A (case 1)<br>`src/a.rs`: case 1 is right";
+    let read = cases::page(
+        "# Cases\n| 1 | so | `t/1.t`: old | |\n| 2 | so | | no TLS |\n",
+        &named,
+    );
+    let rows: Vec<&str> = read.fresh.lines().collect();
+    assert_eq!(rows[1], format!("| 1 | so | {column} |  |"));
+    assert!(
+        rows[2].ends_with("`t/scripts/2.t`: case 2 | no TLS |"),
+        "{rows:?}"
+    );
+    assert!(read.wrong.is_empty(), "{read:?}");
+    assert_eq!(
+        read.stale,
+        ["case 1 has no test `t/1.t`: old", "case 2 has tests by now"]
+    );
+    let again = cases::page(&read.fresh, &named);
+    assert_eq!((again.fresh, again.stale), (read.fresh, Vec::new()));
+    let fewer = cases::page("| 1 | so | `src/a.rs`: case 1 is right | |", &named);
+    assert!(fewer.stale.is_empty(), "{fewer:?}");
+    for (text, what) in [
+        ("| 1 | so | | |", "case 2 is not on the page"),
+        ("| 1 | so | | |\n| 2 | so | | |\n| 3 | so | | |", "neither"),
+        ("| 1 |\n| 2 | so | | |", "too few"),
+    ] {
+        let wrong = cases::page(text, &named).wrong;
+        assert!(wrong.iter().any(|w| w.contains(what)), "{what}: {wrong:?}");
+    }
 }
