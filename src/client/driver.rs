@@ -270,6 +270,12 @@ impl Engine {
         self.out.effects.pop_front()
     }
 
+    /// Whether [`Engine::poll`] has an order.
+    #[inline]
+    pub fn has_orders(&self) -> bool {
+        !self.out.effects.is_empty()
+    }
+
     /// Whom the connection talks to: what [`Effect::Resolve`] asks for.
     pub fn host(&self, key: Key) -> Option<&[u8]> {
         self.connections

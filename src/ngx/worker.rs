@@ -76,7 +76,7 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut State) -> R) -> Option<R> {
     match WORKER.state.try_borrow_mut() {
         Ok(mut state) => state.as_mut().map(f),
         Err(_) => {
-            log::alert(format_args!("called while in use"));
+            in_use();
             None
         }
     }
@@ -87,26 +87,37 @@ pub(crate) fn with_engine<R>(f: impl FnOnce(&mut State) -> R) -> Result<R, Failu
     if WORKER.over.get() {
         return Err("closed");
     }
-    if WORKER.state.try_borrow().is_ok_and(|state| state.is_none()) {
-        let fresh = State::new().ok_or("nhfc is not configured in this process")?;
-        WORKER.state.replace(Some(fresh));
+    let Ok(mut place) = WORKER.state.try_borrow_mut() else {
+        in_use();
+        return Err("internal error");
+    };
+    let state = match &mut *place {
+        Some(state) => state,
+        None => place.insert(State::new().ok_or("nhfc is not configured in this process")?),
+    };
+    match state.broken {
+        true => Err("internal error"),
+        false => Ok(f(state)),
     }
-    with(|state| (!state.broken).then(|| f(state)))
-        .flatten()
-        .ok_or("internal error")
+}
+
+#[cold]
+fn in_use() {
+    log::alert(format_args!("called while in use"));
 }
 
 /// A handler of nginx's begins. Nothing of ours is on the stack below it.
 pub(crate) fn enter(f: impl FnOnce(&mut State)) {
     let handler = || {
-        with(|state| {
+        let order = with(|state| {
             state.begun = None;
             if !state.broken {
                 state.sweep();
                 f(state);
             }
+            state.settle(true)
         });
-        run();
+        run_from(order.flatten());
     };
     if catch_unwind(AssertUnwindSafe(handler)).is_err() {
         recover();
@@ -118,54 +129,60 @@ pub(crate) fn enter(f: impl FnOnce(&mut State)) {
 pub(crate) fn ask<T>(
     reply: &mut Reply,
     start: impl FnOnce(&mut State, &mut Reply) -> Result<T, Failure>,
-    finish: impl FnOnce(&mut State, T, &mut Reply) -> Result<c_int, Failure>,
+    finish: impl Fn(&mut State, T, &mut Reply) -> Result<c_int, Failure>,
 ) -> Result<c_int, Failure> {
+    let conclude = |state: &mut State, started: Result<T, Failure>, reply: &mut Reply| {
+        let answer = started.and_then(|started| finish(state, started, reply));
+        // What Lua is shown stays where it is until Lua has taken it: nothing is received now.
+        let order = state.settle(matches!(answer, Ok(AGAIN | WANTS)));
+        (answer, order)
+    };
     let begun = with_engine(|state| {
         state.begun = None;
         state.settle_shown();
         let started = start(state, reply);
-        (started, state.work(true))
-    })?;
-    let started = match begun {
-        (Err(failure), order) => {
-            run_from(order);
-            return Err(failure);
+        match state.work(true) {
+            None => Ok(conclude(state, started, reply)),
+            order => Err((started, order)),
         }
-        (Ok(started), None) => started,
-        (Ok(started), order) => {
+    })?;
+    let (answer, order) = match begun {
+        Ok(concluded) => concluded,
+        Err((started, order)) => {
             run_from(order);
-            started
+            with_engine(|state| conclude(state, started, reply))?
         }
     };
-    let (answer, order) = with_engine(|state| {
-        let answer = finish(state, started, reply);
-        // What Lua is shown stays where it is until Lua has taken it: nothing is received now.
-        let order = state.work(matches!(answer, Ok(AGAIN | WANTS)));
-        (answer, order)
-    })?;
     run_from(order);
     answer
 }
 
 /// Carries out orders until there are none.
 pub(crate) fn run() {
-    run_from(with(|state| state.work(true)).flatten());
+    run_from(with(|state| state.settle(true)).flatten());
 }
 
 /// As [`run`], beginning with an order that cannot be carried out while the state is borrowed.
 /// Should carrying it out lead back here, what is ordered there waits until it is done.
-fn run_from(mut order: Option<(Key, SocketAddr)>) {
+#[inline]
+fn run_from(order: Option<(Key, SocketAddr)>) {
+    if order.is_some() {
+        open_from(order);
+    }
+}
+
+#[inline(never)]
+fn open_from(mut order: Option<(Key, SocketAddr)>) {
     while let Some((key, address)) = order {
         with(|state| state.opening = true);
         let opened = socket::open(key, address, drive::on_ready);
         order = with(|state| {
             state.opening = false;
             state.opened(key, opened);
-            state.work(true)
+            state.settle(true)
         })
         .flatten();
     }
-    with(State::rest);
 }
 
 /// After a panic, which has been logged: the engine ends what it happened in. Should that panic
@@ -228,8 +245,27 @@ impl State {
     }
 
     /// Carries out orders, up to one that cannot be while the state is borrowed. With `drive`,
-    /// moves bytes, too.
+    /// moves bytes, too. Mostly there is nothing to do.
+    #[inline]
     fn work(&mut self, drive: bool) -> Option<(Key, SocketAddr)> {
+        if self.engine.has_orders() || (drive && !self.drives.is_empty()) {
+            self.carry_on(drive)
+        } else {
+            None
+        }
+    }
+
+    /// As [`Self::work`], and rests when nothing is left.
+    fn settle(&mut self, drive: bool) -> Option<(Key, SocketAddr)> {
+        let order = self.work(drive);
+        if order.is_none() {
+            self.rest();
+        }
+        order
+    }
+
+    #[inline(never)]
+    fn carry_on(&mut self, drive: bool) -> Option<(Key, SocketAddr)> {
         while !self.broken && !self.opening {
             if let Some(effect) = self.engine.poll() {
                 if let Effect::Connect { key, address } = effect {
