@@ -167,17 +167,19 @@ macro_rules! machine {
             }
 
             /// Runs the row for the state in `place` and `event`. A `never` pair leaves the state as
-            /// it is and says so in the context.
+            /// it is and says so in the context. Returns the event's place in the table's list.
             ///
-            /// What the two carry is looked at in the rows only. So the compiler moves no field that
-            /// stays where it is, and none at all where nothing happens.
+            /// What the two carry is looked at in the rows only, and a caller that has not looked at
+            /// the event either hands it on where it lies. So the compiler moves no field that stays
+            /// where it is, and none at all where nothing happens.
             #[deny(unreachable_patterns)]
             #[inline(always)]
             pub(crate) fn step_in(
                 place: &mut impl crate::machine::Place<State>,
                 event: Event,
                 cx: &mut $cx<'_>,
-            ) {
+            ) -> u8 {
+                let on = event.index();
                 match (place.state(), &event) {
                     $((State::$from(_), Event::$on(_)) => {
                         let s = match place.take() { State::$from(s) => s, s => crate::machine::stray(s) };
@@ -192,6 +194,7 @@ macro_rules! machine {
                     $($((State::$ig(_), Event::$ig_ev(_)) => {})+)*
                     $($((State::$nv(_), Event::$nv_ev(_)) => cx.impossible = true,)+)*
                 }
+                on
             }
 
             /// The same for a state that lies nowhere.

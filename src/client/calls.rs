@@ -3,7 +3,6 @@
 use alloc::boxed::Box;
 
 use super::connection::{self, After, State as ConnectionState, within};
-use super::deadlines::Who;
 use super::error::{Aborted, Error, Kind, Misuse};
 use super::exchange::{self, Facts, State};
 use super::out::Post;
@@ -37,7 +36,12 @@ impl Engine {
         let mut facts = self.fresh_facts(timeouts, collect, now);
         self.out.allowances.set(&mut facts, request.limits);
         let close = keepalive.is_none();
-        let encoded = encode(&mut facts.wire, self.pool.host_line(shelf), request, close);
+        let encoded = encode(
+            &mut facts.wire,
+            self.pool.version_and_host(shelf),
+            request,
+            close,
+        );
         facts.encoded = match encoded {
             Ok(encoded) => encoded,
             Err(misuse) => {
@@ -101,7 +105,12 @@ impl Engine {
             .map_err(|misuse| Error::misuse(misuse, "Held"))?;
         let mut facts = self.fresh_facts(timeouts, collect, now);
         self.out.allowances.set(&mut facts, request.limits);
-        let encoded = encode(&mut facts.wire, self.pool.host_line(shelf), request, false);
+        let encoded = encode(
+            &mut facts.wire,
+            self.pool.version_and_host(shelf),
+            request,
+            false,
+        );
         facts.encoded = match encoded {
             Ok(encoded) => encoded,
             Err(misuse) => return Err(self.refuse(facts, misuse)),
@@ -190,7 +199,7 @@ impl Engine {
         slot.facts.timeouts = timeouts;
         let connection = slot.facts.connection;
         if let Some(key) = connection {
-            self.arm(Who::Connection(key));
+            self.arm_connection(key);
         }
     }
 
@@ -207,7 +216,7 @@ impl Engine {
         if until == Until::Done && slot.facts.announces_too_much() {
             // The answer is given here, and no wake besides.
             slot.facts.waiting = None;
-            self.step_exchange(id, exchange::Overflown.into(), now);
+            self.tell(id, exchange::Overflown);
             self.run(now);
             return true;
         }
@@ -223,7 +232,7 @@ impl Engine {
             }
             if pulled {
                 // The read timeout of a pulled body runs from here.
-                self.arm(Who::Connection(key));
+                self.arm_connection(key);
             }
         }
         false

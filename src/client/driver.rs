@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::connection::{self, Cause, Data, State};
+use super::connection::{self, Cause, Found, State};
 use super::deadlines::{Due, Who};
 use super::error::Aborted;
 use super::event::{Effect, Event, Interest};
@@ -209,9 +209,8 @@ impl Engine {
                 if let Some(State::ReadingBody(s)) =
                     self.connections.get_mut(key).map(|c| &mut c.state)
                 {
-                    s.body.received_in_place(n);
+                    s.received_in_place(n, now);
                 }
-                self.step_connection(key, connection::Data { start: 0, end: 0 }.into(), now);
                 self.gather(owner, &[], now);
                 // A body that is complete says so without another byte.
                 self.feed(key, &[], now);
@@ -232,19 +231,13 @@ impl Engine {
     fn feed(&mut self, key: Key, input: &[u8], now: Instant) {
         let mut at = 0;
         while let Some(slot) = self.connections.get_mut(key) {
-            let Some(event) = slot.state.parse(input, &mut at, &mut self.out) else {
-                break;
-            };
-            let (piece, owner) = match event {
-                connection::Event::Data(Data { start, end }) => {
-                    (&input[start..end], slot.state.owner())
+            match slot.state.parse(input, &mut at, &mut self.out, now) {
+                Some(Found::Event(event)) => {
+                    self.step_connection(key, event, now);
+                    self.drain(now);
                 }
-                _ => (&[][..], None),
-            };
-            self.step_connection(key, event, now);
-            match owner {
-                Some(owner) => self.gather(owner, piece, now),
-                None => self.drain(now),
+                Some(Found::Body { owner, piece }) => self.gather(owner, &input[piece], now),
+                None => break,
             }
         }
         self.run(now);
@@ -259,7 +252,7 @@ impl Engine {
         if slot.facts.fits() {
             self.out.wake(slot);
         } else {
-            self.step_exchange(owner, exchange::Overflown.into(), now);
+            self.tell(owner, exchange::Overflown);
             self.drain(now);
         }
     }
@@ -336,12 +329,8 @@ impl Engine {
             (Who::Connection(key), due) => {
                 self.step_connection(key, connection::Expired(due).into(), now)
             }
-            (Who::Exchange(id), Due::NextAddress | Due::Leave) => {
-                self.step_exchange(id, exchange::Waited.into(), now)
-            }
-            (Who::Exchange(id), Due::Budget(why)) => {
-                self.step_exchange(id, exchange::Expired(why).into(), now);
-            }
+            (Who::Exchange(id), Due::NextAddress | Due::Leave) => self.tell(id, exchange::Waited),
+            (Who::Exchange(id), Due::Budget(why)) => self.tell(id, exchange::Expired(why)),
             // Only connections idle.
             (Who::Exchange(_), Due::Idle | Due::Over(_)) => {}
         }
@@ -358,7 +347,7 @@ impl Engine {
     pub fn shutdown(&mut self, now: Instant) {
         let exchanges: Vec<Id> = self.exchanges.keys().collect();
         for id in exchanges {
-            self.step_exchange(id, exchange::Aborted(Aborted::Shutdown).into(), now);
+            self.tell(id, exchange::Aborted(Aborted::Shutdown));
             self.run(now);
         }
         let connections: Vec<Key> = self.connections.keys().collect();
@@ -390,7 +379,7 @@ impl Engine {
             })
             .collect();
         for id in orphans {
-            self.step_exchange(id, exchange::Aborted(Aborted::Panicked).into(), now);
+            self.tell(id, exchange::Aborted(Aborted::Panicked));
         }
         self.run(now);
         // Whatever was being moved when it happened, no second edge will come for it.

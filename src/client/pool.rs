@@ -14,7 +14,7 @@ use slab::Slab;
 use super::Key;
 use super::error::Misuse;
 use super::target::{Proxy, Scheme, Target};
-use crate::http::authority::host_line;
+use crate::http::authority::version_and_host;
 
 #[cfg(feature = "sim")]
 mod audit;
@@ -31,8 +31,8 @@ struct ShelfData {
     host: Box<[u8]>,
     port: u16,
     proxy: Option<(Box<[u8]>, u16)>,
-    /// The Host line that requests carry unless the caller gives one.
-    host_line: Box<[u8]>,
+    /// What requests carry behind their target unless the caller gives a Host.
+    version_and_host: Box<[u8]>,
     /// Least recently used first.
     idle: VecDeque<Idle>,
     /// Connections and exchanges that name this shelf.
@@ -187,9 +187,9 @@ impl Pool {
         }
     }
 
-    /// The Host line for requests to the shelf's origin.
-    pub(crate) fn host_line(&self, shelf: Shelf) -> &[u8] {
-        &self.shelves[shelf.0 as usize].host_line
+    /// The end of the request line and the Host line for requests to the shelf's origin.
+    pub(crate) fn version_and_host(&self, shelf: Shelf) -> &[u8] {
+        &self.shelves[shelf.0 as usize].version_and_host
     }
 
     /// The target the shelf stands for, without the group's name.
@@ -246,7 +246,7 @@ impl Pool {
             hash,
             scheme: target.scheme,
             host: target.host.into(),
-            host_line: host_line(target.authority()).into(),
+            version_and_host: version_and_host(target.authority()).into(),
             port: target.port,
             proxy: target.proxy.map(|p| (p.host.into(), p.port)),
             idle: VecDeque::new(),

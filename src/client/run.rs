@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use super::connection::{self, Connecting, Event, Link, Reason, Resolving, State};
+use super::connection::{self, Connecting, Link, Reason, Resolving, State};
 use super::deadlines::{Due, Who};
 use super::error::{Aborted, Error, Kind, SocketError};
 use super::event::Effect;
@@ -20,11 +20,16 @@ impl Engine {
     pub(super) fn run(&mut self, now: Instant) {
         self.drain(now);
         if let Some(key) = self.touched.0.take() {
-            self.arm(Who::Connection(key));
+            self.arm_connection(key);
         }
         if let Some(id) = self.touched.1.take() {
-            self.arm(Who::Exchange(id));
+            self.arm_exchange(id);
         }
+    }
+
+    /// Posts news for an exchange.
+    pub(super) fn tell(&mut self, id: Id, event: impl Into<exchange::Event>) {
+        self.out.posts.push(Post::Exchange(id, event.into()));
     }
 
     /// Carries out what handlers have posted, until nothing is left.
@@ -57,7 +62,7 @@ impl Engine {
         if let Some(other) = self.touched.0.replace(key)
             && other != key
         {
-            self.arm(Who::Connection(other));
+            self.arm_connection(other);
         }
     }
 
@@ -66,7 +71,7 @@ impl Engine {
         if let Some(other) = self.touched.1.replace(id)
             && other != id
         {
-            self.arm(Who::Exchange(other));
+            self.arm_exchange(other);
         }
     }
 
@@ -77,11 +82,8 @@ impl Engine {
             return;
         };
         let mark = self.out.effects.len();
-        let (from, on) = (slot.state.index(), event.index());
-        let (was_pooled, claimed) = (
-            matches!(slot.state, State::Pooled(_)),
-            matches!(event, Event::Claimed(_)),
-        );
+        let from = slot.state.index();
+        let was_pooled = matches!(slot.state, State::Pooled(_));
         let mut why = None;
         let mut cx = connection::Cx {
             now,
@@ -90,7 +92,7 @@ impl Engine {
             why: &mut why,
             impossible: false,
         };
-        State::step_in(&mut slot.state, event, &mut cx);
+        let on = State::step_in(&mut slot.state, event, &mut cx);
         #[cfg(feature = "sim")]
         blow(&mut slot.state);
         let impossible = cx.impossible;
@@ -107,8 +109,8 @@ impl Engine {
         walked("connection", &State::DESCRIPTION, from, on, to);
         if from != to {
             self.trace.remember(now, subject, from, to);
-            if was_pooled && !claimed {
-                // A claim has taken it off its shelf already.
+            if was_pooled && is_closed {
+                // Any other end of idleness is a claim, which has taken it off its shelf already.
                 self.pool.remove(shelf, key);
             }
             if is_pooled {
@@ -141,13 +143,14 @@ impl Engine {
         }
     }
 
-    /// Runs one row of the exchange table.
-    pub(super) fn step_exchange(&mut self, id: Id, event: exchange::Event, now: Instant) {
+    /// Runs one row of the exchange table. Whoever is not [`Self::deliver`] posts the event.
+    #[inline(always)]
+    fn step_exchange(&mut self, id: Id, event: exchange::Event, now: Instant) {
         let Some(slot) = self.exchanges.get_mut(id) else {
             self.counters.stale += 1;
             return;
         };
-        let (from, on, was_done) = (slot.state.index(), event.index(), slot.state.is_done());
+        let (from, was_done) = (slot.state.index(), slot.state.is_done());
         let mut cx = exchange::Cx {
             now,
             id,
@@ -156,7 +159,7 @@ impl Engine {
             out: &mut self.out,
             impossible: false,
         };
-        exchange::State::step_in(&mut slot.state, event, &mut cx);
+        let on = exchange::State::step_in(&mut slot.state, event, &mut cx);
         #[cfg(feature = "sim")]
         blow(&mut slot.state);
         let impossible = cx.impossible;
@@ -167,7 +170,7 @@ impl Engine {
         let subject = slot.subject();
         self.out.wake(slot);
         if impossible {
-            return self.impossible_exchange(id, subject, from, on, now);
+            return self.impossible_exchange(id, subject, from, on);
         }
         #[cfg(feature = "sim")]
         walked("exchange", &exchange::State::DESCRIPTION, from, on, to);
@@ -267,36 +270,39 @@ impl Engine {
 
     /// Makes sure that the slot is looked at when something is due for it.
     pub(super) fn arm(&mut self, who: Who) {
-        let Engine {
-            deadlines,
-            connections,
-            exchanges,
-            ..
-        } = self;
-        let (due, armed) = match who {
-            Who::Connection(key) => {
-                let Some(slot) = connections.get_mut(key) else {
-                    return;
-                };
-                let owner = slot.state.owner().and_then(|id| exchanges.get(id));
-                let due = slot.state.deadline(owner.map(|owner| &*owner.facts));
-                (due, &mut slot.link.armed)
-            }
-            Who::Exchange(id) => {
-                let Some(slot) = exchanges.get_mut(id) else {
-                    return;
-                };
-                (slot.state.deadline(&slot.facts), &mut slot.facts.armed)
-            }
-        };
-        let Some((due, _)) = due else { return };
-        if deadlines.arm(who, due, armed) && deadlines.is_stale(connections.len() + exchanges.len())
-        {
-            self.sweep();
+        match who {
+            Who::Connection(key) => self.arm_connection(key),
+            Who::Exchange(id) => self.arm_exchange(id),
         }
     }
 
-    /// Drops the deadlines of slots that are gone.
+    pub(super) fn arm_connection(&mut self, key: Key) {
+        let Some(slot) = self.connections.get_mut(key) else {
+            return;
+        };
+        let owner = slot.state.owner().and_then(|id| self.exchanges.get(id));
+        if let Some((due, _)) = slot.state.deadline(owner.map(|owner| &*owner.facts)) {
+            let who = Who::Connection(key);
+            if self.deadlines.arm(who, due, &mut slot.link.armed) {
+                self.sweep();
+            }
+        }
+    }
+
+    pub(super) fn arm_exchange(&mut self, id: Id) {
+        let Some(slot) = self.exchanges.get_mut(id) else {
+            return;
+        };
+        if let Some((due, _)) = slot.state.deadline(&slot.facts) {
+            let who = Who::Exchange(id);
+            if self.deadlines.arm(who, due, &mut slot.facts.armed) {
+                self.sweep();
+            }
+        }
+    }
+
+    /// Drops the deadlines of slots that are gone, when that pays.
+    #[inline(never)]
     fn sweep(&mut self) {
         let Engine {
             deadlines,
@@ -304,6 +310,9 @@ impl Engine {
             exchanges,
             ..
         } = self;
+        if !deadlines.is_stale(connections.len() + exchanges.len()) {
+            return;
+        }
         deadlines.sweep(|at, who| match who {
             Who::Connection(key) => connections
                 .get(key)
@@ -324,9 +333,9 @@ impl Engine {
 
     #[cold]
     #[inline(never)]
-    fn impossible_exchange(&mut self, id: Id, who: Subject, state: u8, event: u8, now: Instant) {
+    fn impossible_exchange(&mut self, id: Id, who: Subject, state: u8, event: u8) {
         self.complain(who, &exchange::State::DESCRIPTION, state, event);
-        self.step_exchange(id, exchange::Aborted(Aborted::Panicked).into(), now);
+        self.tell(id, exchange::Aborted(Aborted::Panicked));
     }
 
     fn complain(&mut self, who: Subject, table: &Description, state: u8, event: u8) {

@@ -11,12 +11,17 @@ pub(crate) struct Authority<'a> {
     pub(crate) port: Option<u16>,
 }
 
-/// The Host line for requests to `authority`, written once for all of them.
-pub(crate) fn host_line(authority: Authority<'_>) -> Vec<u8> {
-    let mut line = b"Host: ".to_vec();
-    put_authority(&mut line, authority);
-    line.extend_from_slice(b"\r\n");
-    line
+/// Behind the target of a request line.
+pub(crate) const VERSION: &[u8] = b" HTTP/1.1\r\n";
+
+/// The end of the request line and the Host line of requests to `authority`, written once for all
+/// of them.
+pub(crate) fn version_and_host(authority: Authority<'_>) -> Vec<u8> {
+    let mut lines = VERSION.to_vec();
+    lines.extend_from_slice(b"Host: ");
+    put_authority(&mut lines, authority);
+    lines.extend_from_slice(b"\r\n");
+    lines
 }
 
 /// `host[:port]` as a Host field or a CONNECT target has it: an IPv6 address in brackets and

@@ -184,9 +184,14 @@ fn is(name: &[u8], usual: &[u8]) -> bool {
 
 fn read(head: &Head) -> Result<Fields, Fault> {
     let mut found = Fields::default();
-    for (name, value) in head.fields.iter() {
-        // The lengths tell the three apart, so most fields cost one comparison of integers.
-        match name.len() {
+    for field in head.fields.spans() {
+        // The lengths tell the three apart, so most fields cost a comparison of integers.
+        let length = field.name.len();
+        if !matches!(length, 10 | 14 | 17) {
+            continue;
+        }
+        let (name, value) = head.fields.line(field);
+        match length {
             10 if is(name, b"Connection") => {
                 if value == b"keep-alive" {
                     found.keep_alive = true;

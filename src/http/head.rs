@@ -14,6 +14,11 @@ pub struct Span {
 
 impl Span {
     #[inline]
+    pub(crate) fn len(self) -> usize {
+        self.end.saturating_sub(self.start) as usize
+    }
+
+    #[inline]
     pub(crate) fn of(self, bytes: &[u8]) -> &[u8] {
         bytes
             .get(self.start as usize..self.end as usize)
@@ -56,9 +61,13 @@ impl Section {
     /// blanks around them.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> + Clone {
-        self.fields
-            .iter()
-            .map(|f| (f.name.of(&self.bytes), f.value.of(&self.bytes)))
+        self.fields.iter().map(|field| self.line(field))
+    }
+
+    /// (name, value) of one line.
+    #[inline]
+    pub(crate) fn line(&self, field: &FieldSpan) -> (&[u8], &[u8]) {
+        (field.name.of(&self.bytes), field.value.of(&self.bytes))
     }
 
     /// The raw bytes of the section; of a head with its status line.

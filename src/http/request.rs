@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::authority::{Authority, put_authority, put_number};
+use super::authority::{Authority, VERSION, put_authority, put_number};
 use super::content::{Content, Framed, Rest, frame};
 use super::fault::leaves;
 use super::framing::Asked;
@@ -86,10 +86,10 @@ struct Given<'a> {
 
 /// Writes `request` behind what is in `wire`. On `Err` nothing is left of it there.
 ///
-/// `host_line` is [`host_line`]'s; `close` says that the connection will not be kept.
+/// `version_and_host` is [`version_and_host`]'s; `close` says that the connection will not be kept.
 pub(crate) fn encode<'a, F>(
     wire: &mut Vec<u8>,
-    host_line: &[u8],
+    version_and_host: &[u8],
     request: &Request<'a, F>,
     close: bool,
 ) -> Result<Encoded, Misuse>
@@ -102,10 +102,13 @@ where
         None => close,
     };
     let framed = frame(request.method, request.body, given.length, given.encoding)?;
-    put_line(wire, request);
+    put_target(wire, request);
     match given.host {
-        Some(value) => put_field(wire, b"Host", value),
-        None => wire.extend_from_slice(host_line),
+        Some(value) => {
+            wire.extend_from_slice(VERSION);
+            put_field(wire, b"Host", value);
+        }
+        None => wire.extend_from_slice(version_and_host),
     }
     for (name, value) in request
         .fields
@@ -123,13 +126,14 @@ where
         }
         Framed::Encoding(value) => put_field(wire, b"Transfer-Encoding", value),
     }
-    let connection = if close {
-        b"close".as_slice()
-    } else {
-        b"keep-alive"
-    };
-    put_field(wire, b"Connection", given.connection.unwrap_or(connection));
-    wire.extend_from_slice(b"\r\n");
+    match given.connection {
+        Some(value) => {
+            put_field(wire, b"Connection", value);
+            wire.extend_from_slice(b"\r\n");
+        }
+        None if close => wire.extend_from_slice(b"Connection: close\r\n\r\n"),
+        None => wire.extend_from_slice(b"Connection: keep-alive\r\n\r\n"),
+    }
     let head = wire.len();
     let rest = match (request.body, framed) {
         (Content::Pieces, Framed::Length(n)) => Rest::Bytes(n),
@@ -223,7 +227,7 @@ fn own_field(name: &[u8]) -> Option<Own> {
     name.eq_ignore_ascii_case(full).then_some(own)
 }
 
-fn put_line<F>(wire: &mut Vec<u8>, request: &Request<'_, F>) {
+fn put_target<F>(wire: &mut Vec<u8>, request: &Request<'_, F>) {
     wire.extend_from_slice(request.method);
     wire.push(b' ');
     wire.extend_from_slice(if request.path.is_empty() {
@@ -239,7 +243,6 @@ fn put_line<F>(wire: &mut Vec<u8>, request: &Request<'_, F>) {
         });
         wire.extend_from_slice(request.query);
     }
-    wire.extend_from_slice(b" HTTP/1.1\r\n");
 }
 
 /// CONNECT for a tunnel through a proxy (RFC 9110 9.3.6).
@@ -261,7 +264,7 @@ fn put_field(wire: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::authority::host_line;
+    use crate::http::authority::version_and_host;
 
     use std::string::String;
 
@@ -290,7 +293,7 @@ mod tests {
         body: Option<&str>,
     ) -> Result<String, Misuse> {
         let mut wire = Vec::new();
-        let line = host_line(Authority {
+        let line = version_and_host(Authority {
             host: b"a.test",
             port: Some(8080),
         });

@@ -165,12 +165,9 @@ impl Text {
         }
     }
 
-    pub(crate) fn sane(&self) -> bool {
-        if self.p.is_null() {
-            self.n == 0
-        } else {
-            self.n <= isize::MAX as usize
-        }
+    /// A length that memory can have. Where the pointer is null, it means nothing.
+    pub(crate) const fn is_sane(&self) -> bool {
+        self.n <= isize::MAX as usize
     }
 
     /// The bytes; empty when absent.
@@ -226,10 +223,12 @@ impl<'a> Checked<'a> {
             &call.query,
             &call.body,
         ];
-        if !texts.into_iter().all(Text::sane)
-            || call.nfields > FIELDS_MAX
-            || !call.fields.is_aligned()
-        {
+        // One comparison for all: a length above the largest sets the bit above it.
+        let all = texts.into_iter().fold(Text::ABSENT, |all, text| Text {
+            n: all.n | text.n,
+            ..all
+        });
+        if !all.is_sane() || call.nfields > FIELDS_MAX || !call.fields.is_aligned() {
             return None;
         }
         let fields = match call.nfields {
@@ -240,7 +239,7 @@ impl<'a> Checked<'a> {
         };
         fields
             .iter()
-            .all(|f| f.name.sane() && f.value.sane())
+            .all(|f| f.name.is_sane() && f.value.is_sane())
             .then_some(Checked { call, fields })
     }
 

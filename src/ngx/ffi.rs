@@ -174,7 +174,7 @@ pub unsafe extern "C" fn nhfc_supply(
 ) -> c_int {
     let piece = Text { p: piece, n };
     let body = |r: Caller, reply: &mut Reply| {
-        if !piece.sane() {
+        if !piece.is_sane() {
             return Err(BAD_CALL);
         }
         // SAFETY: sane, and the caller's promise.

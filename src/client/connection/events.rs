@@ -58,13 +58,6 @@ pub(crate) struct Head {
     pub(crate) verdict: Verdict,
 }
 
-/// Body bytes came: a range of the input, empty when they are in the body's buffer already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Data {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-}
-
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) trailers: Option<Box<Section>>,

@@ -39,6 +39,7 @@ pub(crate) use connecting::Connecting;
 pub(crate) use events::*;
 pub(crate) use handshaking::Handshaking;
 pub(crate) use held::Held;
+pub(crate) use parse::Found;
 pub(crate) use pooled::Pooled;
 pub(crate) use reading_body::ReadingBody;
 pub(crate) use reading_head::ReadingHead;

@@ -1,17 +1,34 @@
 //! What received bytes mean in a state. No transition happens here: the state's parser moves on,
 //! and what is complete becomes an event. So one read and many reads walk the same rows.
 
+use core::ops::Range;
+
 use super::*;
 use crate::http::fault::{Limit, Misbehaviour};
 use crate::http::framing::{Framing, verdict};
 use crate::http::parser::Stop;
 
+/// What received bytes came to.
+pub(crate) enum Found {
+    /// Body bytes: a range of the input. No event, as bytes are none.
+    Body { owner: Id, piece: Range<usize> },
+    /// Something is complete.
+    Event(Event),
+}
+
 impl State {
-    /// Takes what it can off `input`, from `at` on, and moves `at` behind it. Returns the event that
-    /// completes; without one the state wants more bytes.
-    pub(crate) fn parse(&mut self, input: &[u8], at: &mut usize, out: &mut Out) -> Option<Event> {
-        match self {
-            State::ReadingBody(s) => s.parse(input, at, out),
+    /// Takes what it can off `input`, from `at` on, and moves `at` behind it. Returns what it was;
+    /// without anything the state wants more bytes.
+    #[inline]
+    pub(crate) fn parse(
+        &mut self,
+        input: &[u8],
+        at: &mut usize,
+        out: &mut Out,
+        now: Instant,
+    ) -> Option<Found> {
+        let event = match self {
+            State::ReadingBody(s) => return s.parse(input, at, out, now),
             _ if *at == input.len() => None,
             State::Writing(s) if s.sent == 0 => unsolicited(input, at),
             State::Writing(_) => Some(Early.into()),
@@ -25,7 +42,8 @@ impl State {
             | State::Connecting(_)
             | State::Handshaking(_)
             | State::Closed(_) => unsolicited(input, at),
-        }
+        };
+        event.map(Found::Event)
     }
 }
 
@@ -43,24 +61,33 @@ fn malformed(fault: Fault, input: &[u8], at: &mut usize) -> Option<Event> {
 }
 
 impl ReadingBody {
-    fn parse(&mut self, input: &[u8], at: &mut usize, out: &mut Out) -> Option<Event> {
+    fn parse(
+        &mut self,
+        input: &[u8],
+        at: &mut usize,
+        out: &mut Out,
+        now: Instant,
+    ) -> Option<Found> {
         let offset = *at;
-        let (taken, stop) = match self.body.next(&mut self.parser, &input[offset..]) {
-            Ok(next) => next,
-            Err(fault) => return malformed(fault, input, at),
-        };
-        *at += taken;
-        match stop {
-            Stop::Body { start, end } => {
-                let (start, end) = (offset + start, offset + end);
-                Some(Data { start, end }.into())
+        let event = match self.body.next(&mut self.parser, &input[offset..]) {
+            Ok((taken, stop)) => {
+                *at += taken;
+                match stop {
+                    Stop::Body { start, end } => {
+                        self.since = now;
+                        let (owner, piece) = (self.job.owner, offset + start..offset + end);
+                        return Some(Found::Body { owner, piece });
+                    }
+                    Stop::End => match self.trailers(out) {
+                        Ok(trailers) => Some(End { trailers }.into()),
+                        Err(fault) => Some(Malformed(fault).into()),
+                    },
+                    Stop::More | Stop::Head => None,
+                }
             }
-            Stop::End => match self.trailers(out) {
-                Ok(trailers) => Some(End { trailers }.into()),
-                Err(fault) => Some(Malformed(fault).into()),
-            },
-            Stop::More | Stop::Head => None,
-        }
+            Err(fault) => malformed(fault, input, at),
+        };
+        event.map(Found::Event)
     }
 
     fn trailers(&mut self, out: &mut Out) -> Result<Option<Box<Section>>, Fault> {

@@ -36,16 +36,6 @@ impl On<SendFailed> for ReadingBody {
     }
 }
 
-impl On<Data> for ReadingBody {
-    #[inline(always)]
-    fn on(self, _: Data, cx: &mut Cx<'_>) -> Step<Self, Data> {
-        Step::to(ReadingBody {
-            since: cx.now,
-            ..self
-        })
-    }
-}
-
 impl On<End> for ReadingBody {
     #[inline(always)]
     fn on(self, event: End, cx: &mut Cx<'_>) -> Step<Self, End> {
@@ -128,6 +118,12 @@ impl ReadingBody {
                 answered: true,
             },
         )
+    }
+
+    /// Counts `n` bytes that the driver received straight into the body's own buffer.
+    pub(crate) fn received_in_place(&mut self, n: usize, now: Instant) {
+        self.body.received_in_place(n);
+        self.since = now;
     }
 
     /// Backpressure: a caller that pulls gets a window, a gathered body comes at full speed.

@@ -50,8 +50,6 @@ machine! {
         Interim,
         /// A complete final head came, and is framed.
         Head,
-        /// Body bytes came.
-        Data,
         /// The message is complete.
         End,
         /// What came is not HTTP/1.1, or too much of it.
@@ -106,7 +104,6 @@ machine! {
         ReadingHead + Eof             => Closed;
         ReadingBody + Sent            => ReadingBody;
         ReadingBody + SendFailed      => ReadingBody;
-        ReadingBody + Data            => ReadingBody;
         ReadingBody + End             => Pooled | Held | Closed;
         ReadingBody + Malformed       => Closed;
         ReadingBody + Eof             => Closed;
@@ -126,27 +123,27 @@ machine! {
     }
     ignore {
         Closed: Resolved | Unresolved | Connected | ConnectFailed | Handshaken | HandshakeFailed | Sent | Early
-              | Interim | Head | Data | End | Malformed | Unsolicited | Eof | SendFailed | Released | Lost | Evicted;
+              | Interim | Head | End | Malformed | Unsolicited | Eof | SendFailed | Released | Lost | Evicted;
     }
     never {
-        Resolving:   Connected | ConnectFailed | Handshaken | HandshakeFailed | Sent | Early | Interim | Head | Data
+        Resolving:   Connected | ConnectFailed | Handshaken | HandshakeFailed | Sent | Early | Interim | Head
                    | End | Malformed | Unsolicited | Eof | SendFailed | Claimed | Released | Lost | Evicted;
-        Connecting:  Resolved | Unresolved | Handshaken | HandshakeFailed | Sent | Early | Interim | Head | Data
+        Connecting:  Resolved | Unresolved | Handshaken | HandshakeFailed | Sent | Early | Interim | Head
                    | End | Malformed | Unsolicited | Eof | SendFailed | Claimed | Released | Evicted;
-        Handshaking: Resolved | Unresolved | Connected | ConnectFailed | Sent | Early | Interim | Head | Data
+        Handshaking: Resolved | Unresolved | Connected | ConnectFailed | Sent | Early | Interim | Head
                    | End | Malformed | Unsolicited | Claimed | Released | Lost | Evicted;
-        Tunnelling:  Resolved | Unresolved | Connected | ConnectFailed | Handshaken | HandshakeFailed | Early | Data
+        Tunnelling:  Resolved | Unresolved | Connected | ConnectFailed | Handshaken | HandshakeFailed | Early
                    | End | Unsolicited | Claimed | Released | Lost | Evicted;
         Writing:     Resolved | Unresolved | Connected | ConnectFailed | Handshaken | HandshakeFailed | Interim | Head
-                   | Data | End | Malformed | Claimed | Released | Lost | Evicted;
-        ReadingHead: Resolved | Unresolved | Connected | ConnectFailed | Handshaken | HandshakeFailed | Early | Data
+                   | End | Malformed | Claimed | Released | Lost | Evicted;
+        ReadingHead: Resolved | Unresolved | Connected | ConnectFailed | Handshaken | HandshakeFailed | Early
                    | End | Unsolicited | Claimed | Released | Lost | Evicted;
         ReadingBody: Resolved | Unresolved | Connected | ConnectFailed | Handshaken | HandshakeFailed | Early | Interim
                    | Head | Unsolicited | Claimed | Released | Lost | Evicted;
         Pooled:      Resolved | Unresolved | Connected | ConnectFailed | Handshaken | HandshakeFailed | Sent | Early
-                   | Interim | Head | Data | End | Malformed | SendFailed | Released | Lost;
+                   | Interim | Head | End | Malformed | SendFailed | Released | Lost;
         Held:        Resolved | Unresolved | Connected | ConnectFailed | Handshaken | HandshakeFailed | Sent | Early
-                   | Interim | Head | Data | End | Malformed | SendFailed | Lost | Evicted;
+                   | Interim | Head | End | Malformed | SendFailed | Lost | Evicted;
         Closed:      Claimed;
     }
 }
