@@ -74,15 +74,14 @@ fn compile(dir: &Path) -> Result<(), Failure> {
         println!("cargo:rerun-if-changed={}", file.display());
     }
     check_layout(slice::from_ref(&include), true)?;
-    let [api, http, machine] = sources;
     let mut library = c(&include);
-    library.files([api, http]);
     if can_choose() {
         library
-            .objects(compile_twice(&include, &machine)?)
+            .objects(compile_twice(&include, &sources)?)
+            .files(&sources[..2])
             .file("src/dispatch.c");
     } else {
-        library.file(machine);
+        library.files(&sources);
     }
     library.try_compile("llhttp")?;
     tell(&include)
@@ -108,19 +107,20 @@ fn can_choose() -> bool {
     x86_64 && !cc::Build::new().get_compiler().is_like_msvc()
 }
 
-/// Compiles the state machine without and with SSE 4.2. The functions that both files would define are
-/// renamed in a copy for the second; what they do to a parser is the same.
-fn compile_twice(include: &Path, machine: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// Compiles the state machine without and with SSE 4.2. The second is one file of all that runs while a
+/// message is parsed, so that the compiler can inline the small functions between the machine and the
+/// callbacks. Its functions have names of their own; what they do to a parser is the same.
+fn compile_twice(include: &Path, sources: &[PathBuf; 3]) -> Result<Vec<PathBuf>, Failure> {
     let mut objects = c(include)
-        .file(machine)
+        .file(&sources[2])
         .define("llhttp__internal_execute", "llhttp__plain_execute")
         .try_compile_intermediates()?;
-    let mut text = fs::read_to_string(machine)?;
-    for name in ["_init", "_execute", "__c_"] {
-        text = text.replace(
-            &format!("llhttp__internal{name}"),
-            &format!("llhttp__sse42{name}"),
-        );
+    let mut text = String::new();
+    for source in sources {
+        // The machine declares its callbacks with unsigned bytes.
+        text += &renamed(&fs::read_to_string(source)?)
+            .replace("const char* p,", "const unsigned char* p,")
+            .replace("const char* endp)", "const unsigned char* endp)");
     }
     let copy = PathBuf::from(env::var_os("OUT_DIR").ok_or("not run by cargo")?).join("sse42.c");
     fs::write(&copy, text)?;
@@ -131,6 +131,31 @@ fn compile_twice(include: &Path, machine: &Path) -> Result<Vec<PathBuf>, Failure
             .try_compile_intermediates()?,
     );
     Ok(objects)
+}
+
+/// C text with `sse42` in the names of llhttp's functions: all names with two underscores but those of
+/// types, and of the others those that are called or defined.
+fn renamed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 8);
+    let mut rest = text;
+    while let Some(at) = rest.find("llhttp_") {
+        let (before, from) = rest.split_at(at);
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, after) = from.split_at(from.find(|c| !word(c)).unwrap_or(from.len()));
+        let is_function = match name.strip_prefix("llhttp__") {
+            Some(inner) => !matches!(inner, "internal_t" | "internal_s"),
+            None => after.starts_with('('),
+        };
+        out += before;
+        if is_function && !before.ends_with(word) {
+            out += "llhttp_sse42";
+            out += &name["llhttp".len()..];
+        } else {
+            out += name;
+        }
+        rest = after;
+    }
+    out + rest
 }
 
 /// Links the system's library if pkg-config knows one whose header fits.

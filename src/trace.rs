@@ -93,6 +93,11 @@ impl Trace {
         ));
     }
 
+    #[inline]
+    pub(crate) fn has_lines(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
     pub(crate) fn poll(&mut self) -> Option<String> {
         self.lines.pop_front()
     }

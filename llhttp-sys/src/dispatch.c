@@ -9,7 +9,7 @@
 
 typedef int execute_t(llhttp__internal_t *, const char *, const char *);
 
-execute_t llhttp__plain_execute, llhttp__sse42_execute;
+execute_t llhttp__plain_execute, llhttp_sse42__internal_execute;
 
 int llhttp__internal_execute(llhttp__internal_t *parser, const char *data, const char *end) {
   /* Two threads that come first at once write the same. */
@@ -18,7 +18,7 @@ int llhttp__internal_execute(llhttp__internal_t *parser, const char *data, const
   if (!execute) {
     unsigned eax, ebx, ecx, edx;
     int has_sse42 = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_SSE4_2);
-    execute = has_sse42 ? llhttp__sse42_execute : llhttp__plain_execute;
+    execute = has_sse42 ? llhttp_sse42__internal_execute : llhttp__plain_execute;
     __atomic_store_n(&chosen, execute, __ATOMIC_RELAXED);
   }
   return execute(parser, data, end);

@@ -167,8 +167,12 @@ pub struct Finished {
     pub head: Box<Head>,
     /// The body bytes that were not taken before.
     pub body: Vec<u8>,
-    /// The trailer section; often empty.
-    pub trailers: Box<Section>,
+    /// The trailer section; nearly always there is none.
+    pub trailers: Option<Box<Section>>,
+    /// What [`Engine::reused`] said.
+    pub reused: u32,
+    /// What [`Engine::has_body`] said.
+    pub has_body: bool,
 }
 
 /// How an engine is set up.
@@ -269,6 +273,12 @@ impl Engine {
     /// The next trace line.
     pub fn poll_trace(&mut self) -> Option<String> {
         self.trace.poll()
+    }
+
+    /// Whether there is a trace line or an alert to be polled.
+    #[inline]
+    pub fn has_reports(&self) -> bool {
+        self.trace.has_lines() || !self.alerts.is_empty()
     }
 
     /// The next thing that cannot be but was reported, in words, with the last moves.

@@ -1,7 +1,5 @@
 //! The caller's side: look at what came, take it.
 
-use alloc::boxed::Box;
-
 use super::connection::{self};
 use super::error::Aborted;
 use super::exchange::{self, State};
@@ -93,36 +91,39 @@ impl Engine {
         let body = facts.body.take_unread();
         let head = facts.head.take();
         let trailers = facts.trailers.take();
+        let (reused, has_body) = (facts.reused, facts.has_body);
         if let Some(key) = facts.connection.take() {
             self.out.posts.push(Post::Connection(
                 key,
                 connection::Aborted(Aborted::Caller).into(),
             ));
+            self.run(now);
         }
-        let head = head.unwrap_or_else(|| emptied(self.out.head(), Head::clear));
-        let trailers = trailers.unwrap_or_else(|| emptied(self.out.section(), Section::clear));
-        self.run(now);
+        let head = head.unwrap_or_else(|| {
+            let mut none = self.out.head();
+            none.clear();
+            none
+        });
         self.forget(id);
         Some(Finished {
             head,
             body,
             trailers,
+            reused,
+            has_body,
         })
     }
 
     /// Gives the buffers of [`Engine::take`] back.
     pub fn recycle(&mut self, finished: Finished) {
         self.out.recycle_head(finished.head);
-        self.out.recycle_section(finished.trailers);
+        if let Some(section) = finished.trailers {
+            self.out.recycle_section(section);
+        }
         if finished.body.capacity() <= exchange::KEPT
             && let Some(spare) = self.spare_facts.last_mut()
         {
             spare.body.adopt(finished.body);
         }
     }
-}
-
-fn emptied<T>(mut spare: Box<T>, clear: fn(&mut T)) -> Box<T> {
-    clear(&mut spare);
-    spare
 }

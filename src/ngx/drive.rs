@@ -100,7 +100,7 @@ impl State {
 
     /// Receives once, if that is wanted and the socket is ready. `None` when nothing more will come.
     fn receive(&mut self, key: Key, socket: Socket) -> Option<usize> {
-        if !socket.can_read() || !self.engine.interest(key).read {
+        if !socket.can_read() {
             return Some(0);
         }
         let Some(mut buf) = self.engine.input(key) else {

@@ -279,15 +279,15 @@ impl State {
 
     /// A whole response whose exchange is over.
     fn finished(&mut self, id: Id, reply: &mut Reply) -> Result<c_int, Failure> {
-        reply.reused = self.engine.reused(id);
-        if self.engine.has_body(id) {
-            reply.flags |= HAS_BODY;
-        }
         self.owners.withdraw(id);
         let Some(finished) = self.engine.take(id, now()) else {
             return Err(GONE);
         };
+        reply.reused = finished.reused;
         reply.flags |= ENDED;
+        if finished.has_body {
+            reply.flags |= HAS_BODY;
+        }
         self.keep(finished, reply);
         Ok(OK)
     }

@@ -21,7 +21,9 @@ impl Answer {
         if let Some(finished) = &self.finished {
             head(&finished.head, reply);
             reply.body = Text::of(&finished.body);
-            trailers(&finished.trailers, reply);
+            if let Some(section) = &finished.trailers {
+                trailers(section, reply);
+            }
         }
         spent
     }

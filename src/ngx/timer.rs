@@ -135,14 +135,18 @@ impl Timer {
         if self.holds.replace(in_flight) != in_flight {
             self.event.set_cancelable(!in_flight);
         }
-        let now = now();
         let at = match deadline {
-            Some(at) => at.0.min(now.0 + FAR_MS),
-            None if in_flight => now.0 + FAR_MS,
+            Some(at) => at,
+            None if in_flight => Instant(u64::MAX),
             None => return,
         };
-        if self.event.armed().is_none_or(|armed| armed as u64 > at) {
-            self.event.arm(at.saturating_sub(now.0));
+        if self.event.armed().is_none_or(|armed| armed as u64 > at.0) {
+            self.arm(at);
         }
+    }
+
+    #[inline(never)]
+    fn arm(&self, at: Instant) {
+        self.event.arm(at.since(now()).min(FAR_MS));
     }
 }

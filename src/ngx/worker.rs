@@ -413,14 +413,21 @@ impl State {
         if self.broken {
             return;
         }
+        if self.engine.has_reports() {
+            self.report();
+        }
+        let deadline = self.engine.deadline();
+        self.timer.set(deadline, self.engine.in_flight() > 0);
+    }
+
+    #[cold]
+    fn report(&mut self) {
         while let Some(line) = self.engine.poll_trace() {
             log::write(NGX_LOG_NOTICE, log::cycle_log(), format_args!("{line}"));
         }
         while let Some(line) = self.engine.poll_alert() {
             log::alert(format_args!("{line}"));
         }
-        let deadline = self.engine.deadline();
-        self.timer.set(deadline, self.engine.in_flight() > 0);
     }
 
     /// Closes every socket and ends every wait. The engine is not asked.
