@@ -168,12 +168,15 @@ fn cell(table: &Description, state: &str, event: &str) -> String {
 fn errors_page() -> String {
     let mut page = header("Errors", "src/client/error.rs and the `leaves!` it names");
     page += "A failure is a kind and a leaf, with the state it happened in and whether trying again \
-             is safe. Lua callers get `nil` and the text; the documentation of `Kind` says when \
-             each happens.\n\n";
-    let mut rows = alloc::vec![["Kind", "Leaf", "Text"].map(String::from)];
+             is safe for any method: `if unsent` stands for where no byte of the request was sent. \
+             Lua callers get `nil` and the text.\n\n";
+    let head = ["Kind", "Leaf", "Text", "Try again", "When"];
+    let mut rows = alloc::vec![head.map(String::from)];
     rows.extend(Kind::all().map(|kind| {
         let (name, leaf) = kind.names();
-        [name.into(), leaf.into(), format!("`{}`", kind.text())]
+        let text = format!("`{}`", kind.text());
+        let again = kind.again().text().into();
+        [name.into(), leaf.into(), text, again, plain(kind.meaning())]
     }));
     page += &grid(&rows);
     page
@@ -206,9 +209,16 @@ fn is_terminal(table: &Description, state: &str) -> bool {
     !table.moves.iter().any(|row| row.0 == state)
 }
 
-/// A doc comment as one table cell.
+/// A doc comment as one table cell: links lead nowhere from here.
 fn plain(doc: &str) -> String {
-    doc.trim().replace('|', "\\|")
+    let mut text = String::new();
+    let mut rest = doc.trim();
+    while let Some((before, after)) = rest.split_once("](") {
+        text += &before.replacen('[', "", 1);
+        rest = after.split_once(')').map_or("", |(_, after)| after);
+    }
+    text += rest;
+    text.replace('|', "\\|")
 }
 
 fn line(text: &mut String, what: core::fmt::Arguments<'_>) {

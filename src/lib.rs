@@ -122,8 +122,8 @@ mod time;
 mod trace;
 
 pub use client::error::{
-    Aborted, Error, Kind, Limit, Misbehaviour, Misuse, ProxyError, ResolveError, SocketError,
-    TlsError, Why,
+    Aborted, Again, Error, Kind, Limit, Misbehaviour, Misuse, ProxyError, ResolveError,
+    SocketError, TlsError, Why,
 };
 pub use client::event::{Effect, Event, Interest};
 pub use client::{

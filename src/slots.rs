@@ -6,11 +6,14 @@ use core::num::NonZeroU64;
 
 use slab::Slab;
 
-/// Index bits of a key: about a million live slots.
-const INDEX_BITS: u32 = 20;
+/// Index bits of a key: about a million live slots; fewer in tests, which use them up.
+const INDEX_BITS: u32 = if cfg!(test) { 10 } else { 20 };
 /// All bits of a key. 53, so that a key survives as a Lua number.
 const KEY_BITS: u32 = 53;
 const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
+/// How many slots there can be.
+#[cfg(test)]
+pub(crate) const MOST: usize = 1 << INDEX_BITS;
 const GENERATION_MAX: u64 = (1 << (KEY_BITS - INDEX_BITS)) - 1;
 
 /// What [`Slots`] needs from a key type. Implemented by [`key!`] only.

@@ -47,6 +47,28 @@ pub enum Kind {
     Aborted(Aborted),
 }
 
+/// Whether a request that failed may be made again whatever its method: what [`Error::retry`] can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// It fails before anything of a request is sent.
+    Always,
+    /// Where no byte of the request was sent.
+    Unsent,
+    /// It comes with the response.
+    Never,
+}
+
+impl Again {
+    /// In words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Again::Always => "always",
+            Again::Unsent => "if unsent",
+            Again::Never => "never",
+        }
+    }
+}
+
 leaves! {
     /// Why a name has no address.
     ResolveError {
@@ -118,7 +140,7 @@ leaves! {
 leaves! {
     /// Ended from our side.
     Aborted {
-        /// By the caller, or by the end of its request.
+        /// By the caller, or by the end of its request. Nobody is told; traces show it.
         Caller => "aborted",
         /// The worker is leaving.
         Shutdown => "closed",
@@ -163,6 +185,36 @@ impl Kind {
             Kind::Limit(e) => e.text(),
             Kind::Misuse(e) => e.text(),
             Kind::Aborted(e) => e.text(),
+        }
+    }
+
+    /// When it happens.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Kind::Resolve(e) => e.meaning(),
+            Kind::Connect(e) | Kind::Send(e) | Kind::Receive(e) => e.meaning(),
+            Kind::Tls(e) => e.meaning(),
+            Kind::Proxy(e) => e.meaning(),
+            Kind::Expired(e) => e.meaning(),
+            Kind::PeerClosed => "The peer closed the connection before the end of the response.",
+            Kind::Misbehaved(e) => e.meaning(),
+            Kind::Limit(e) => e.meaning(),
+            Kind::Misuse(e) => e.meaning(),
+            Kind::Aborted(e) => e.meaning(),
+        }
+    }
+
+    /// Whether it is safe to try again, as far as the kind alone says it.
+    pub const fn again(self) -> Again {
+        match self {
+            Kind::Resolve(_) | Kind::Connect(_) | Kind::Tls(_) | Kind::Proxy(_) => Again::Always,
+            Kind::Expired(Why::Connect) | Kind::Limit(Limit::Slots) => Again::Always,
+            Kind::Misuse(Misuse::ContentLength) => Again::Unsent,
+            Kind::Misuse(_) => Again::Always,
+            Kind::Misbehaved(Misbehaviour::ChunkSize | Misbehaviour::Trailer) => Again::Never,
+            Kind::Limit(Limit::Extensions | Limit::Trailers | Limit::Whole) => Again::Never,
+            Kind::Send(_) | Kind::Receive(_) | Kind::Expired(_) | Kind::PeerClosed => Again::Unsent,
+            Kind::Misbehaved(_) | Kind::Limit(_) | Kind::Aborted(_) => Again::Unsent,
         }
     }
 

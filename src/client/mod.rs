@@ -33,6 +33,8 @@ mod gathered;
 mod out;
 mod places;
 mod pool;
+#[cfg(test)]
+mod reached;
 mod results;
 mod run;
 mod target;

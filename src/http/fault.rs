@@ -1,12 +1,13 @@
 //! What can be wrong with a response, named by the part that was wrong.
 
-/// Declares a fieldless leaf enum whose variants each have a text, and the list of all of them.
+/// Declares a fieldless leaf enum whose variants each have a meaning and a text, and the list of all
+/// of them.
 macro_rules! leaves {
-    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident => $text:literal),+ $(,)? }) => {
+    ($(#[$meta:meta])* $name:ident { $($(#[doc = $doc:literal])+ $variant:ident => $text:literal),+ $(,)? }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
-        pub enum $name { $($(#[$vmeta])* $variant),+ }
+        pub enum $name { $($(#[doc = $doc])+ $variant),+ }
 
         impl $name {
             /// Every leaf, for tables and tests.
@@ -15,6 +16,11 @@ macro_rules! leaves {
             /// The text callers see.
             pub const fn text(self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
+            }
+
+            /// When it happens: the documentation of the leaf.
+            pub const fn meaning(self) -> &'static str {
+                match self { $($name::$variant => concat!($($doc),+)),+ }
             }
 
             /// The name of the leaf.
@@ -41,7 +47,7 @@ leaves! {
         ContentLength => "invalid response: Content-Length",
         /// Transfer-Encoding that cannot be decoded one way only (6.1).
         TransferEncoding => "invalid response: Transfer-Encoding",
-        /// A chunk size line that is not hexadecimal digits (7.1).
+        /// A chunk size line that is not hexadecimal digits within 63 bits (7.1).
         ChunkSize => "invalid response: chunk size",
         /// A trailer line that is no field line (7.1.2).
         Trailer => "invalid response: trailer",
@@ -53,17 +59,18 @@ leaves! {
 leaves! {
     /// A bound of [`Limits`](crate::Limits), or of the worker, was passed.
     Limit {
-        /// [`Limits::head`](crate::Limits::head).
+        /// The head has more bytes than [`Limits::head`](crate::Limits::head).
         Head => "response header too large",
-        /// [`Limits::lines`](crate::Limits::lines).
+        /// The head, or the trailers, have more lines than [`Limits::lines`](crate::Limits::lines).
         Lines => "response has too many header lines",
-        /// [`Limits::interim`](crate::Limits::interim).
+        /// More interim responses came than [`Limits::interim`](crate::Limits::interim).
         Interim => "too many interim responses",
-        /// [`Limits::extensions`](crate::Limits::extensions).
+        /// The chunk extensions have more bytes than [`Limits::extensions`](crate::Limits::extensions).
         Extensions => "chunk extensions too large",
-        /// [`Limits::trailers`](crate::Limits::trailers).
+        /// The trailers have more bytes than [`Limits::trailers`](crate::Limits::trailers).
         Trailers => "response trailers too large",
-        /// [`Limits::whole`](crate::Limits::whole), or [`Limits::body`](crate::Limits::body).
+        /// The body has more bytes than [`Limits::whole`](crate::Limits::whole), if gathered, or
+        /// [`Limits::body`](crate::Limits::body).
         Whole => "response body too large",
         /// A million exchanges or connections are live.
         Slots => "too many exchanges",

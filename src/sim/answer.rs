@@ -40,7 +40,7 @@ pub struct Answer {
     pub keep: bool,
     /// Bytes behind the message.
     pub surplus: u32,
-    /// Which of the [`BROKEN`] ways it is malformed in, counted from 1.
+    /// Which of the `BROKEN` ways it is malformed in, counted from 1.
     pub broken: u32,
     /// Which bit of it was changed on its way, counted from 1.
     pub flipped: u32,
