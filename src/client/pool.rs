@@ -62,11 +62,16 @@ pub(crate) struct Pool {
     hasher: DefaultHashBuilder,
     by_origin: HashTable<u32>,
     by_name: HashTable<u32>,
+    /// Shelves that were found last, to be tried before the hash is computed.
+    recent: [u32; RECENT],
     shelves: Slab<ShelfData>,
     groups: Slab<Group>,
     default_size: usize,
     parkings: u64,
 }
+
+/// Most callers ask the same few origins.
+const RECENT: usize = 8;
 
 /// So many shelves are kept though nobody uses them: a pool keeps its size for the life of the
 /// worker, but the number of origins may be the choice of strangers.
@@ -78,6 +83,7 @@ impl Pool {
             hasher: DefaultHashBuilder::default(),
             by_origin: HashTable::new(),
             by_name: HashTable::new(),
+            recent: [0; RECENT],
             shelves: Slab::new(),
             groups: Slab::new(),
             default_size,
@@ -90,20 +96,30 @@ impl Pool {
     /// A host is checked when its shelf is made; what finds the shelf again is the same host.
     pub(crate) fn acquire(&mut self, target: &Target<'_>) -> Result<Shelf, Misuse> {
         let target = target.unbracketed();
-        let hash = self.origin_hash(&target);
-        let found = self
-            .by_origin
-            .find(hash, |&i| self.matches(i, &target))
-            .copied();
-        let index = match found {
-            Some(index) => index,
-            None => {
-                target.check()?;
-                self.make_shelf(hash, &target)
+        let recent = recent(&target);
+        let index = match self.recent[recent] {
+            index if self.matches(index, &target) => index,
+            _ => {
+                let index = self.find(&target)?;
+                self.recent[recent] = index;
+                index
             }
         };
         self.hold(Shelf(index));
         Ok(Shelf(index))
+    }
+
+    #[inline(never)]
+    fn find(&mut self, target: &Target<'_>) -> Result<u32, Misuse> {
+        let hash = self.origin_hash(target);
+        let found = self.by_origin.find(hash, |&i| self.matches(i, target));
+        match found {
+            Some(&index) => Ok(index),
+            None => {
+                target.check()?;
+                Ok(self.make_shelf(hash, target))
+            }
+        }
     }
 
     /// Counts one more user of a shelf.
@@ -222,7 +238,9 @@ impl Pool {
     }
 
     fn matches(&self, index: u32, target: &Target<'_>) -> bool {
-        let data = &self.shelves[index as usize];
+        let Some(data) = self.shelves.get(index as usize) else {
+            return false;
+        };
         data.port == target.port
             && data.scheme == target.scheme
             && (*data.host == *target.host || data.host.eq_ignore_ascii_case(target.host))
@@ -313,6 +331,13 @@ impl Pool {
             keep
         });
     }
+}
+
+/// The place of a target among the recent ones: a hash of what is at hand.
+#[inline]
+fn recent(target: &Target<'_>) -> usize {
+    let last = target.host.last().map_or(0, |b| usize::from(b | 0x20));
+    (usize::from(target.port) ^ target.host.len() ^ last) % RECENT
 }
 
 /// Hosts compare without regard to case (RFC 3986 3.2.2), so the bit that tells the cases apart is
