@@ -234,13 +234,12 @@ impl Engine {
             match slot.state.parse(input, &mut at, &mut self.out, now) {
                 Some(Found::Event(event)) => {
                     self.step_connection(key, event, now);
-                    self.drain(now);
+                    self.run(now);
                 }
                 Some(Found::Body { owner, piece }) => self.gather(owner, &input[piece], now),
                 None => break,
             }
         }
-        self.run(now);
     }
 
     /// Body bytes for an exchange, which may be what its caller waits for, or too much.
@@ -253,7 +252,7 @@ impl Engine {
             self.out.wake(slot);
         } else {
             self.tell(owner, exchange::Overflown);
-            self.drain(now);
+            self.run(now);
         }
     }
 
@@ -285,12 +284,14 @@ impl Engine {
 
     /// When [`Engine::expire`] should be called. May be earlier than anything is due, never later.
     #[inline]
-    pub fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&mut self) -> Option<Instant> {
+        self.arm_touched();
         self.deadlines.next()
     }
 
     /// Carries out what is due.
     pub fn expire(&mut self, now: Instant) {
+        self.arm_touched();
         while let Some((at, who)) = self.deadlines.pop(now) {
             let (armed, due) = match who {
                 Who::Connection(key) => {

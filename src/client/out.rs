@@ -102,7 +102,7 @@ impl Out {
     }
 
     /// Tells the driver when what the exchange's caller waits for has come.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wake(&mut self, slot: &mut exchange::Slot) {
         if let Some((until, _)) = slot.facts.waiting
             && slot.state.satisfies(until, &slot.facts)
@@ -113,6 +113,7 @@ impl Out {
     }
 
     /// A parser at the start of a message.
+    #[inline(always)]
     pub(crate) fn parser(&mut self, allowance: Allowance) -> Box<Parser> {
         let limits = self.allowances.of(allowance);
         match self.parsers.pop() {
@@ -132,6 +133,7 @@ impl Out {
         self.sections.pop().unwrap_or_default()
     }
 
+    #[inline(always)]
     pub(crate) fn recycle_parser(&mut self, parser: Box<Parser>) {
         if self.parsers.len() < SPARE {
             self.parsers.push(parser);

@@ -15,10 +15,9 @@ use crate::time::Instant;
 use crate::trace::Subject;
 
 impl Engine {
-    /// Carries out what handlers have posted, until nothing is left, and looks at the deadlines of
-    /// the slots that were touched.
-    pub(super) fn run(&mut self, now: Instant) {
-        self.drain(now);
+    /// Looks at the deadlines of the slots that were touched last.
+    #[inline]
+    pub(super) fn arm_touched(&mut self) {
         if let Some(key) = self.touched.0.take() {
             self.arm_connection(key);
         }
@@ -34,13 +33,13 @@ impl Engine {
 
     /// Carries out what handlers have posted, until nothing is left.
     #[inline]
-    pub(super) fn drain(&mut self, now: Instant) {
+    pub(super) fn run(&mut self, now: Instant) {
         if !self.out.posts.is_empty() {
             self.deliver(now);
         }
     }
 
-    /// The part of [`Self::drain`] that has something to do.
+    /// The part of [`Self::run`] that has something to do.
     #[inline(never)]
     fn deliver(&mut self, now: Instant) {
         while let Some(post) = self.out.posts.pop() {

@@ -21,6 +21,8 @@ impl World {
             return Err(wrong);
         }
         self.alert()?;
+        // What was touched is looked at when the deadline is asked for.
+        self.engine.deadline();
         self.engine.audit()?;
         let sockets = self.peers.len() + self.resolving.len();
         if sockets != self.engine.connections() {

@@ -61,6 +61,7 @@ impl On<SendFailed> for Writing {
 
 impl Writing {
     /// The first state of a request on a ready connection.
+    #[inline(always)]
     pub(crate) fn begin(job: Job, cx: &mut Cx<'_>) -> Writing {
         cx.drive();
         cx.link.requests_left = cx.link.requests_left.saturating_sub(1);
