@@ -55,6 +55,7 @@ fn obey(engine: &mut Engine, socket: &mut Option<(Key, TcpStream)>, order: Effec
             Ok(open) => (socket.insert((key, open)).0, Event::Connected),
             Err(e) => (key, Event::ConnectFailed(reason(e))),
         },
+        Effect::ConnectUnix { key } => (key, Event::ConnectFailed(SocketError::Other)),
         Effect::Handshake { key } => (key, Event::HandshakeFailed(TlsError::NotBuilt)),
         Effect::Close { key } => return drop(socket.take_if(|open| open.0 == key)),
         Effect::Drive { .. } | Effect::Wake { .. } => return, // The loop asks anyway.

@@ -115,6 +115,7 @@ mod client;
 mod diagram;
 mod http;
 mod machine;
+pub mod names;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod slots;

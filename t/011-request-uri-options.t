@@ -205,16 +205,12 @@ exited on signal
                 ngx.say(res, " ", err)
             end
             try({ scheme = "https", host = "127.0.0.1", port = port })
-            try({ host = "name.test", port = port })
-            try({ host = "unix:/nowhere.sock" })
             try({ host = "127.0.0.1", port = port, proxy_opts = { http_proxy = "http://127.0.0.1:1/" } })
             ngx.say(assert(client.request_uri({ host = "127.0.0.1", port = port, path = "/connection" })).body)
         }
     }
 --- response_body
 nil TLS is not built in
-nil no resolver defined
-nil unix domain sockets are not supported yet
 nil proxies are not supported yet
 1:1
 

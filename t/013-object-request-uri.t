@@ -289,7 +289,9 @@ POST /p?a=1 HTTP/1.1 1
 
 
 
-=== TEST 11: cases 76 and 104, refused; https, names and proxies are not there yet
+=== TEST 11: cases 76 and 104, refused; https and proxies are not there yet
+--- http_config
+    nhfc_system_resolver off;
 --- config
     location = /t {
         content_by_lua_block {

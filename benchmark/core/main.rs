@@ -36,7 +36,9 @@ fn exchange(engine: &mut Engine, now: Instant) -> usize {
     assert!(!engine.wait(id, Until::Done, now));
     while let Some(effect) = engine.poll() {
         match effect {
-            Effect::Connect { key, .. } => engine.handle(key, Event::Connected, now),
+            Effect::Connect { key, .. } | Effect::ConnectUnix { key } => {
+                engine.handle(key, Event::Connected, now);
+            }
             Effect::Drive { key } => drive(engine, key, now),
             Effect::Resolve { .. } | Effect::Handshake { .. } | Effect::Close { .. } => {
                 unreachable!("{effect:?}")

@@ -22,6 +22,7 @@ end
 
 local cdef = require "resty.ngx_http_ffi_client.cdef"
 local limits_parser = require "resty.ngx_http_ffi_client.limits"
+local names = require "resty.ngx_http_ffi_client.names"
 local request = require "resty.ngx_http_ffi_client.request"
 local response = require "resty.ngx_http_ffi_client.response"
 local uri_parser = require "resty.ngx_http_ffi_client.uri"
@@ -251,6 +252,13 @@ function _M.request_uri(self, uri, params)
         self = uri
     end
     return fetch_options(self)
+end
+
+
+-- Has a function look names up instead of nginx: fn(name) gives an address, an array of addresses in
+-- the order to try them, or nil, err. For everybody in this worker; nil takes it back.
+function _M.set_resolver(fn)
+    return names.set(fn)
 end
 
 

@@ -7,6 +7,7 @@ use super::error::{Aborted, Error, Kind, Misuse};
 use super::exchange::{self, Facts, State};
 use super::out::Post;
 use super::pool::Shelf;
+use super::target::is_unix;
 use super::{Collect, Content, Engine, Id, Keepalive, NotReused, Request, Target, Timeouts, Until};
 use crate::http::authority::Authority;
 use crate::http::fault::Limit;
@@ -422,11 +423,12 @@ fn trace_request<'a, F>(
     F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
 {
     use alloc::string::{String, ToString};
-    let (scheme, host, port) = (
-        target.scheme.name(),
-        String::from_utf8_lossy(target.host),
-        target.port,
-    );
+    // A path is written as nginx writes it: unix:/path:/uri.
+    let (scheme, host) = (target.scheme.name(), String::from_utf8_lossy(target.host));
+    let port = match is_unix(target.host) {
+        true => String::new(),
+        false => target.port.to_string(),
+    };
     match request {
         Some(request) => {
             let method = String::from_utf8_lossy(request.method);

@@ -275,6 +275,11 @@ impl Engine {
             .map(|slot| self.pool.peer(slot.link.shelf).0)
     }
 
+    /// Whose connection it is: the exchange that it is made for, or works for.
+    pub fn owner(&self, key: Key) -> Option<Id> {
+        self.connections.get(key)?.state.owner()
+    }
+
     /// Whether the connection is idle in the pool.
     pub fn pooled(&self, key: Key) -> bool {
         self.connections

@@ -75,8 +75,10 @@ leaves! {
         /// There is nothing to ask.
         NoResolver => "no resolver defined",
         /// The name does not exist, or has no address.
-        NotFound => "host not found",
-        /// The name server did not answer, or answered with an error.
+        NotFound => "host could not be resolved (3: Host not found)",
+        /// The name server did not answer in time.
+        TimedOut => "host could not be resolved (110: Operation timed out)",
+        /// The name server answered with an error, or could not be asked.
         Failed => "host could not be resolved",
     }
 }
@@ -90,6 +92,10 @@ leaves! {
         Reset => "connection reset by peer",
         /// EPIPE.
         BrokenPipe => "broken pipe",
+        /// ENOENT: there is no unix domain socket of that path.
+        NoSocket => "no such file or directory",
+        /// EACCES, EPERM: a unix domain socket, or a rule of the system's.
+        Denied => "permission denied",
         /// EHOSTUNREACH.
         NoRoute => "no route to host",
         /// ENETUNREACH.

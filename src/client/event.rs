@@ -44,6 +44,12 @@ pub enum Effect {
         /// Where to.
         address: SocketAddr,
     },
+    /// Open a connection to the unix domain socket that [`Engine::host`](super::Engine::host) names
+    /// behind `unix:`. Answered like [`Effect::Connect`].
+    ConnectUnix {
+        /// Whose.
+        key: Key,
+    },
     /// Make a TLS session on the open connection.
     Handshake {
         /// Whose.

@@ -13,7 +13,7 @@ use slab::Slab;
 
 use super::Key;
 use super::error::Misuse;
-use super::target::{Proxy, Scheme, Target};
+use super::target::{Proxy, Scheme, Target, is_unix};
 use crate::http::authority::version_and_host;
 
 #[cfg(feature = "sim")]
@@ -95,7 +95,7 @@ impl Pool {
     ///
     /// A host is checked when its shelf is made; what finds the shelf again is the same host.
     pub(crate) fn acquire(&mut self, target: &Target<'_>) -> Result<Shelf, Misuse> {
-        let target = target.unbracketed();
+        let target = target.normal();
         let recent = recent(&target);
         let index = match self.recent[recent] {
             index if self.matches(index, &target) => index,
@@ -243,7 +243,8 @@ impl Pool {
         };
         data.port == target.port
             && data.scheme == target.scheme
-            && (*data.host == *target.host || data.host.eq_ignore_ascii_case(target.host))
+            && (*data.host == *target.host
+                || (!is_unix(target.host) && data.host.eq_ignore_ascii_case(target.host)))
             && self.groups[data.group as usize].name.as_deref() == target.pool
             && match (&data.proxy, &target.proxy) {
                 (None, None) => true,

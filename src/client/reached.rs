@@ -151,7 +151,9 @@ fn unresolved(e: ResolveError) -> Error {
     let scene = Scene::begun(&Target::new(Scheme::Http, b"a.test", 80), &Ask::default());
     match e {
         ResolveError::NotFound => scene.after(Event::Resolved(&[])),
-        ResolveError::NoResolver | ResolveError::Failed => scene.after(Event::Unresolved(e)),
+        ResolveError::NoResolver | ResolveError::TimedOut | ResolveError::Failed => {
+            scene.after(Event::Unresolved(e))
+        }
     }
 }
 

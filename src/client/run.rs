@@ -9,6 +9,7 @@ use super::event::Effect;
 use super::exchange::{self, Facts};
 use super::out::Post;
 use super::pool::Shelf;
+use super::target::is_unix;
 use super::{Engine, Id, Key};
 use crate::machine::Description;
 use crate::time::Instant;
@@ -200,9 +201,10 @@ impl Engine {
             target.scheme == super::Scheme::Https,
             target.proxy.is_some(),
         );
+        let unix = is_unix(self.pool.peer(shelf).0);
         let state = match address {
-            Some(_) => Connecting { job, by }.into(),
-            None => Resolving { job, by }.into(),
+            None if !unix => Resolving { job, by }.into(),
+            Some(_) | None => Connecting { job, by }.into(),
         };
         let serial = self.serials.0;
         let made = self.connections.insert_with(|key| connection::Slot {
@@ -240,6 +242,7 @@ impl Engine {
         let mark = self.out.effects.len();
         self.out.effects.push_back(match address {
             Some(address) => Effect::Connect { key, address },
+            None if unix => Effect::ConnectUnix { key },
             None => Effect::Resolve { key },
         });
         if self.trace.is_on() {
@@ -380,7 +383,11 @@ impl Engine {
     fn trace_orders(&mut self, mark: usize, who: Subject, now: Instant) {
         for effect in self.out.effects.iter().skip(mark) {
             match effect {
-                Effect::Resolve { key } => {
+                Effect::Resolve { key } | Effect::ConnectUnix { key } => {
+                    let what = match effect {
+                        Effect::Resolve { .. } => "resolve",
+                        _ => "connect",
+                    };
                     let shelf = self.connections.get(*key).map(|slot| slot.link.shelf);
                     let host = shelf.map(|s| {
                         alloc::string::String::from_utf8_lossy(self.pool.peer(s).0).into_owned()
@@ -389,7 +396,7 @@ impl Engine {
                         now,
                         who,
                         '<',
-                        format_args!("resolve   {}", host.unwrap_or_default()),
+                        format_args!("{what:<9} {}", host.unwrap_or_default()),
                     );
                 }
                 Effect::Connect { address, .. } => {

@@ -48,9 +48,10 @@ pub struct Proxy<'a> {
 pub struct Target<'a> {
     /// http or https.
     pub scheme: Scheme,
-    /// A name or an address literal; an IPv6 address with or without brackets.
+    /// A name or an address literal; an IPv6 address with or without brackets; or `unix:` and the
+    /// path of a unix domain socket.
     pub host: &'a [u8],
-    /// Never zero.
+    /// Never zero, and without meaning for a unix domain socket.
     pub port: u16,
     /// Where to connect instead, asking for a tunnel to `host:port`.
     pub proxy: Option<Proxy<'a>>,
@@ -80,26 +81,28 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// With IPv6 addresses out of their brackets.
-    pub(crate) fn unbracketed(self) -> Target<'a> {
+    /// As the pool tells targets apart: IPv6 addresses out of their brackets, unix domain sockets
+    /// without a port.
+    pub(crate) fn normal(self) -> Target<'a> {
         let proxy = self.proxy.map(|p| Proxy {
             host: unbracketed(p.host),
             ..p
         });
         Target {
             host: unbracketed(self.host),
+            port: if is_unix(self.host) { 0 } else { self.port },
             proxy,
             ..self
         }
     }
 
-    /// What is wrong with an [unbracketed](Target::unbracketed) target.
+    /// What is wrong with a [normal](Target::normal) target.
     pub(crate) fn check(&self) -> Result<(), Misuse> {
         check_host(self.host)?;
         if let Some(proxy) = self.proxy {
             check_host(proxy.host)?;
         }
-        if self.port == 0 || self.proxy.is_some_and(|p| p.port == 0) {
+        if (self.port == 0 && !is_unix(self.host)) || self.proxy.is_some_and(|p| p.port == 0) {
             return Err(Misuse::Port);
         }
         Ok(())
@@ -107,6 +110,13 @@ impl<'a> Target<'a> {
 
     /// What the Host field says unless the caller does.
     pub(crate) fn authority(&self) -> Authority<'a> {
+        if is_unix(self.host) {
+            // A path is no host, and HTTP/1.1 wants one (RFC 9110 7.2): a peer on this machine.
+            return Authority {
+                host: b"localhost",
+                port: None,
+            };
+        }
         Authority {
             host: self.host,
             port: (self.port != self.scheme.port()).then_some(self.port),
@@ -122,8 +132,30 @@ fn unbracketed(host: &[u8]) -> &[u8] {
     }
 }
 
+/// Whether a host is the path of a unix domain socket, as nginx writes it.
+#[inline]
+pub(crate) fn is_unix(host: &[u8]) -> bool {
+    host.starts_with(UNIX)
+}
+
+const UNIX: &[u8] = b"unix:";
+
+/// The longest path that fits a `sockaddr_un` with its terminator.
+const PATH_MAX: usize = 107;
+
+/// The path of a unix domain socket.
+fn check_path(path: &[u8]) -> Result<(), Misuse> {
+    match path {
+        [b'/', ..] if path.len() <= PATH_MAX && !path.contains(&0) => Ok(()),
+        _ => Err(Misuse::Host),
+    }
+}
+
 /// Refuses an empty host, and characters that would change what is written.
 fn check_host(host: &[u8]) -> Result<(), Misuse> {
+    if let Some(path) = host.strip_prefix(UNIX) {
+        return check_path(path);
+    }
     let sane = |b: u8| {
         b > 0x20 && b != 0x7f && !matches!(b, b'/' | b'?' | b'#' | b'@' | b'[' | b']' | b'\\')
     };
@@ -160,7 +192,7 @@ mod tests {
 
     fn target(host: &str) -> Result<&[u8], Misuse> {
         let target = Target::new(Scheme::Http, host.as_bytes(), 80);
-        let target = target.unbracketed();
+        let target = target.normal();
         target.check().map(|()| target.host)
     }
 
@@ -173,6 +205,25 @@ mod tests {
         ] {
             assert_eq!(target(bad), Err(Misuse::Host), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn case_42_paths_are_hosts() {
+        assert_eq!(
+            target("unix:/run/A b.sock"),
+            Ok(b"unix:/run/A b.sock".as_slice())
+        );
+        let (longest, longer) = ("/x".repeat(53) + "x", "/x".repeat(54));
+        assert!(target(&std::format!("unix:{longest}")).is_ok());
+        for bad in [
+            "unix:",
+            "unix:a",
+            "unix:/a\0b",
+            &std::format!("unix:{longer}"),
+        ] {
+            assert_eq!(target(bad), Err(Misuse::Host), "{bad:?}");
+        }
+        assert_eq!(known(b"unix:/run/a.sock"), None);
     }
 
     #[test]

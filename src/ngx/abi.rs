@@ -24,6 +24,9 @@ pub const CLOSED: c_int = 1;
 /// A piece of the request's body is wanted: hand it to [`nhfc_supply`](crate::ffi::nhfc_supply).
 pub const WANTS: c_int = 2;
 
+/// The addresses of the name in `body` are wanted: hand them to [`nhfc_names`](crate::ffi::nhfc_names).
+pub const NAME: c_int = 3;
+
 /// [`Call::flags`]: gather the whole body.
 pub const WHOLE: u32 = 1;
 /// [`Call::flags`]: keep the connection afterwards.
@@ -90,6 +93,8 @@ pub struct Call {
     pub flags: u32,
     /// Never zero.
     pub port: u32,
+    /// Not zero: Lua looks names up.
+    pub hook: u32,
     /// Milliseconds; zero and below for the directive in force.
     pub connect_ms: i32,
     /// As above.
@@ -284,4 +289,27 @@ impl<'a> Checked<'a> {
     pub(crate) fn has(&self, flag: u32) -> bool {
         self.call.flags & flag != 0
     }
+}
+
+/// Addresses that a name may have. More are of no use: they are tried one after the other.
+const TEXTS_MAX: u32 = 64;
+
+/// A list of texts; `None` when it cannot be one.
+///
+/// # Safety
+/// `list` is null or points to `n` texts, each null or pointing to as many bytes as it says; all of
+/// it for `'a`.
+pub(crate) unsafe fn texts<'a>(list: *const Text, n: u32) -> Option<Vec<&'a [u8]>> {
+    if n == 0 {
+        return Some(Vec::new());
+    }
+    if list.is_null() || !list.is_aligned() || n > TEXTS_MAX {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let list = unsafe { core::slice::from_raw_parts(list, n as usize) };
+    list.iter()
+        // SAFETY: sane, and the caller's promise.
+        .map(|text| text.is_sane().then(|| unsafe { text.bytes() }))
+        .collect()
 }

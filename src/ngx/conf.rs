@@ -16,6 +16,7 @@
 //! | `nhfc_max_chunk_extension_size` | http | `16k` |
 //! | `nhfc_max_trailer_size` | http | `16k` |
 //! | `nhfc_max_body_size` | http | `128m` |
+//! | `nhfc_system_resolver` | http | `on` |
 //! | `nhfc_trace` | http | `off` |
 //!
 //! A timeout of 0 means no limit, and so do `nhfc_keepalive_requests` and `nhfc_keepalive_time` of 0.
@@ -24,19 +25,20 @@
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::offset_of;
-use core::ptr;
+use core::ptr::{self, NonNull};
 
 use ngx::ffi::{
-    NGX_CONF_FLAG, NGX_CONF_TAKE1, NGX_CONF_UNSET, NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET,
-    NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF, ngx_command_t,
-    ngx_conf_set_flag_slot, ngx_conf_set_msec_slot, ngx_conf_set_num_slot, ngx_conf_set_off_slot,
-    ngx_conf_set_size_slot, ngx_conf_t, ngx_flag_t, ngx_http_request_t, ngx_int_t, ngx_msec_t,
-    ngx_palloc, ngx_str_t, ngx_uint_t, off_t,
+    NGX_CONF_FLAG, NGX_CONF_TAKE1, NGX_CONF_TAKE12, NGX_CONF_UNSET, NGX_HTTP_LOC_CONF,
+    NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF,
+    ngx_command_t, ngx_conf_set_flag_slot, ngx_conf_set_msec_slot, ngx_conf_set_num_slot,
+    ngx_conf_set_off_slot, ngx_conf_set_size_slot, ngx_conf_t, ngx_flag_t, ngx_http_request_t,
+    ngx_int_t, ngx_msec_t, ngx_palloc, ngx_str_t, ngx_uint_t, off_t,
 };
 use ngx_http_ffi_client::{Config, Duration, Limits, Timeouts};
 
 use crate::lua::{Directives, Lua};
 use crate::module::{self, Shared};
+use crate::system::{self, Files, System};
 
 const UNSET: ngx_int_t = NGX_CONF_UNSET as ngx_int_t;
 const UNSET_MSEC: ngx_msec_t = ngx_msec_t::MAX;
@@ -59,6 +61,8 @@ pub(crate) struct MainConf {
     trailer_size: usize,
     body_size: off_t,
     trace: ngx_flag_t,
+    pub(crate) files: Option<Files>,
+    pub(crate) system: Option<NonNull<System>>,
     pub(crate) lua: Option<Lua>,
 }
 
@@ -112,7 +116,7 @@ const fn http_only(name: &'static CStr, set: Setter, offset: usize) -> ngx_comma
 }
 
 /// The command table.
-pub(crate) static COMMANDS: Shared<[ngx_command_t; 17]> = Shared::new([
+pub(crate) static COMMANDS: Shared<[ngx_command_t; 18]> = Shared::new([
     anywhere(
         c"nhfc_connect_timeout",
         ngx_conf_set_msec_slot,
@@ -189,6 +193,13 @@ pub(crate) static COMMANDS: Shared<[ngx_command_t; 17]> = Shared::new([
         offset_of!(MainConf, body_size),
     ),
     directive(
+        c"nhfc_system_resolver",
+        NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE12,
+        system::set_files,
+        NGX_HTTP_MAIN_CONF_OFFSET,
+        offset_of!(MainConf, files),
+    ),
+    directive(
         c"nhfc_trace",
         NGX_HTTP_MAIN_CONF | NGX_CONF_FLAG,
         ngx_conf_set_flag_slot,
@@ -223,6 +234,8 @@ pub(crate) unsafe extern "C" fn create_main(cf: *mut ngx_conf_t) -> *mut c_void 
         trailer_size: UNSET_SIZE,
         body_size: UNSET_OFF,
         trace: UNSET,
+        files: None,
+        system: None,
         lua: None,
     };
     // SAFETY: nginx passes the configuration being read.

@@ -7,14 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ngx::ffi::ngx_http_request_t;
 use ngx_http_ffi_client::{
-    Collect, Duration, Error, Finished, Id, Limit, NotReused, Piece, Status, Timeouts, Until,
+    Collect, Duration, Error, Finished, Id, Limit, NotReused, Status, Timeouts, Until,
 };
 
-use crate::abi::{self, AGAIN, CLOSED, Checked, ENDED, HAS_BODY, OK, REUSABLE, Reply, Text, WANTS};
+use crate::abi::{self, AGAIN, CLOSED, Checked, ENDED, HAS_BODY, OK, REUSABLE, Reply, Text};
 use crate::conf::InForce;
 use crate::lua::CoCtx;
 use crate::message::{keepalive, request, target, timeouts};
-use crate::owner::{self, OwnerKey, Started};
+use crate::owner::{self, Origin, OwnerKey, Started};
 use crate::result;
 use crate::timer::now;
 use crate::wait::Waiter;
@@ -42,7 +42,7 @@ impl Caller {
 
 /// What is wrong with a call that no Lua half of ours makes.
 pub(crate) const BAD_CALL: Failure = "bad argument";
-const GONE: Failure = "closed";
+pub(crate) const GONE: Failure = "closed";
 const BUSY: Failure = "socket busy";
 pub(crate) const FOREIGN: Failure = "object belongs to another request";
 
@@ -57,6 +57,7 @@ impl State {
 
     /// Starts a request of its own.
     pub(crate) fn fetch(&mut self, r: Caller, call: &Checked<'_>) -> Result<Id, Failure> {
+        self.call_from(r, call);
         let (numbers, in_force, limits) = (call.numbers(), self.in_force(r), call.limits());
         let timeouts = timeouts(&in_force, numbers);
         let keepalive = call
@@ -74,8 +75,15 @@ impl State {
             .map_err(text)
     }
 
+    /// Notes whence the exchange comes that is about to be begun.
+    fn call_from(&mut self, r: Caller, call: &Checked<'_>) {
+        let hook = call.numbers().hook != 0;
+        self.calling = Some(Origin { r: r.0, hook });
+    }
+
     /// Starts to connect. The exchange is the caller's from now on.
     pub(crate) fn connect(&mut self, r: Caller, call: &Checked<'_>) -> Result<Id, Failure> {
+        self.call_from(r, call);
         let timeouts = timeouts(&self.in_force(r), call.numbers());
         let id = self
             .engine
@@ -120,7 +128,7 @@ impl State {
             .map_or(Started::Nothing, |t| t.started)
     }
 
-    fn assign(&mut self, r: Caller, id: Id, started: Started) -> Result<(), Failure> {
+    pub(crate) fn assign(&mut self, r: Caller, id: Id, started: Started) -> Result<(), Failure> {
         // SAFETY: live, and still running Lua code.
         let owner = r
             .owner()
@@ -129,7 +137,12 @@ impl State {
             self.engine.abort(id, now());
             return Err("no memory");
         };
-        self.owners.assign(owner, id, started);
+        let origin = self.calling.filter(|origin| origin.r == r.0);
+        let origin = origin.unwrap_or(Origin {
+            r: r.0,
+            hook: false,
+        });
+        self.owners.assign(owner, id, origin, started);
         Ok(())
     }
 
@@ -174,7 +187,7 @@ impl State {
     }
 
     /// Has the caller wait until the engine wakes the exchange.
-    fn wait(
+    pub(crate) fn wait(
         &mut self,
         r: Caller,
         id: Id,
@@ -216,7 +229,10 @@ impl State {
             Started::Nothing | Started::Read => return Err(BAD_CALL),
         };
         if !self.engine.wait(id, until, now()) {
-            return self.wait(r, id, started, reply);
+            return match self.name_for(id) {
+                Some(key) => self.ask_name(r, id, key, started, reply),
+                None => self.wait(r, id, started, reply),
+            };
         }
         if self.engine.wants(id) {
             return self.ask(r, id, started, reply);
@@ -236,45 +252,6 @@ impl State {
             Started::Fetch => self.finished(id, reply),
             _ => self.response(id, started, reply),
         }
-    }
-
-    /// Asks the caller for the next piece of its request's body, in the next turn if it has had its
-    /// share of this one.
-    fn ask(
-        &mut self,
-        r: Caller,
-        id: Id,
-        started: Started,
-        reply: &mut Reply,
-    ) -> Result<c_int, Failure> {
-        if self.owners.ticket(id).is_none() {
-            self.assign(r, id, started)?;
-        }
-        let owner = self.owners.ticket(id).map(|t| t.owner()).ok_or(GONE)?;
-        if self.owners.share(owner, now().0) == 0 {
-            self.wake_next_turn(id);
-            return self.wait(r, id, started, reply);
-        }
-        reply.id = handle(id);
-        Ok(WANTS)
-    }
-
-    /// A piece of a request's body; absent for its end.
-    pub(crate) fn supply(
-        &mut self,
-        id: Id,
-        piece: Option<&[u8]>,
-        reply: &mut Reply,
-    ) -> Result<(), Failure> {
-        if let Some(owner) = self.owners.ticket(id).map(|t| t.owner()) {
-            self.owners.delivered(owner, piece.map_or(0, <[u8]>::len));
-        }
-        let piece = piece.map_or(Piece::End, Piece::Bytes);
-        self.engine.supply(id, piece, now()).map_err(|error| {
-            self.drop_exchange(id);
-            reply.id = 0.0;
-            text(error)
-        })
     }
 
     /// A whole response whose exchange is over.
@@ -443,11 +420,11 @@ impl State {
     }
 }
 
-fn text(error: Error) -> Failure {
+pub(crate) fn text(error: Error) -> Failure {
     error.kind.text()
 }
 
-fn handle(id: Id) -> f64 {
+pub(crate) fn handle(id: Id) -> f64 {
     id.to_bits() as f64
 }
 

@@ -11,7 +11,7 @@ use std::panic::catch_unwind;
 use ngx::ffi::ngx_http_request_t;
 use ngx_http_ffi_client::Id;
 
-use crate::abi::{ABI, AGAIN, Call, Checked, ERROR, OK, Reply, Text};
+use crate::abi::{self, ABI, AGAIN, Call, Checked, ERROR, OK, Reply, Text};
 use crate::exchange::{BAD_CALL, Caller, FOREIGN, Failure};
 use crate::owner::Started;
 use crate::worker::{self, State, ask};
@@ -182,6 +182,36 @@ pub unsafe extern "C" fn nhfc_supply(
         let start = |state: &mut State, reply: &mut Reply| {
             let id = woken(state, r, id, reply)?;
             state.supply(id, (end == 0).then_some(bytes), reply)?;
+            Ok(id)
+        };
+        ask(reply, start, |state, id, reply| {
+            let started = state.started(id);
+            state.collect(r, id, started, reply)
+        })
+    };
+    // SAFETY: the caller's promise.
+    unsafe { answer(r, out, body) }
+}
+
+/// The addresses of the name that was asked for, in the order to try them: `n` texts, none when it
+/// has none. Answered like the call that asked.
+///
+/// # Safety
+/// As for [`nhfc_fetch`]; `list` is null or points to `n` texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nhfc_names(
+    r: *mut ngx_http_request_t,
+    id: f64,
+    list: *const Text,
+    n: u32,
+    out: *mut Reply,
+) -> c_int {
+    let body = |r: Caller, reply: &mut Reply| {
+        // SAFETY: the caller's promise.
+        let texts = unsafe { abi::texts(list, n) }.ok_or(BAD_CALL)?;
+        let start = |state: &mut State, reply: &mut Reply| {
+            let id = woken(state, r, id, reply)?;
+            state.names(id, &texts, reply)?;
             Ok(id)
         };
         ask(reply, start, |state, id, reply| {

@@ -5,15 +5,17 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_void};
-use core::ptr;
+use core::ptr::{self, NonNull};
 
 use ngx::ffi::{
     NGX_HTTP_MODULE, NGX_LOG_EMERG, NGX_OK, ngx_conf_log_error, ngx_conf_t, ngx_cycle, ngx_cycle_t,
-    ngx_http_conf_ctx_t, ngx_http_module, ngx_http_module_t, ngx_http_request_t, ngx_int_t,
-    ngx_module_t, ngx_uint_t,
+    ngx_http_conf_ctx_t, ngx_http_core_loc_conf_t, ngx_http_core_module, ngx_http_module,
+    ngx_http_module_t, ngx_http_request_t, ngx_int_t, ngx_module_t, ngx_msec_t, ngx_resolver_t,
+    ngx_uint_t,
 };
 
 use crate::conf::{self, LocationConf, MainConf};
+use crate::system::{Files, System};
 use crate::{log, lua, worker};
 
 /// A value that C code reads and writes through a pointer.
@@ -78,7 +80,10 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
             // SAFETY: as above; the main configuration was created before any directive was read.
             let main = unsafe { main_conf_in((*cf).ctx.cast()) };
             // SAFETY: the configuration is ours alone until workers start.
-            unsafe { (*main).lua = Some(found) };
+            unsafe {
+                (*main).lua = Some(found);
+                (*main).system = Files::load((*main).files, cf);
+            }
             NGX_OK as ngx_int_t
         }
         Err(text) => {
@@ -140,6 +145,30 @@ pub(crate) fn main_conf() -> Option<&'static MainConf> {
     let ctx = http_block();
     // SAFETY: not null, so the http block's; nothing writes to it after configuration.
     (!ctx.is_null()).then(|| unsafe { &*main_conf_in(ctx) })
+}
+
+/// The resolver in force for `r`, if one is configured, and how long it may take.
+///
+/// # Safety
+/// `r` is a live request, possibly one of ngx_lua's fakes.
+pub(crate) unsafe fn resolver(
+    r: NonNull<ngx_http_request_t>,
+) -> (Option<NonNull<ngx_resolver_t>>, ngx_msec_t) {
+    // SAFETY: the caller's promise; each request carries the core module's configuration.
+    unsafe {
+        let index = (*ptr::addr_of!(ngx_http_core_module)).ctx_index;
+        let core = (*r.as_ref().loc_conf.add(index)).cast::<ngx_http_core_loc_conf_t>();
+        let resolver = NonNull::new((*core).resolver);
+        // nginx has one without servers where there is no directive.
+        let resolver = resolver.filter(|r| r.as_ref().connections.nelts > 0);
+        (resolver, (*core).resolver_timeout)
+    }
+}
+
+/// What there is where no resolver is configured.
+pub(crate) fn system() -> Option<&'static System> {
+    // SAFETY: made with the running configuration, and lives as long.
+    main_conf()?.system.map(|system| unsafe { system.as_ref() })
 }
 
 /// The location configuration in force for `r`, and the http block's own.

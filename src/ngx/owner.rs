@@ -5,7 +5,7 @@
 //! owner form a list, so that the end of the request ends them all.
 
 use core::ffi::c_void;
-use core::ptr;
+use core::ptr::{self, NonNull};
 
 use ngx::ffi::{ngx_http_cleanup_add, ngx_http_cleanup_pt, ngx_http_request_t};
 use ngx_http_ffi_client::Id;
@@ -79,6 +79,15 @@ pub(crate) enum Started {
     Read,
 }
 
+/// Where an exchange comes from, for when a name has to be looked up for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    /// The request, perhaps a subrequest, in whose location it was begun. Lives as long as the owner.
+    pub(crate) r: NonNull<ngx_http_request_t>,
+    /// Lua code is asked instead of nginx.
+    pub(crate) hook: bool,
+}
+
 /// What the driver knows about one exchange.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ticket {
@@ -86,6 +95,7 @@ pub(crate) struct Ticket {
     owner: OwnerKey,
     previous: u32,
     next: u32,
+    pub(crate) origin: Origin,
     pub(crate) started: Started,
     pub(crate) waiter: Waiter,
 }
@@ -172,7 +182,7 @@ impl Owners {
     }
 
     /// Gives a new exchange its ticket.
-    pub(crate) fn assign(&mut self, key: OwnerKey, id: Id, started: Started) {
+    pub(crate) fn assign(&mut self, key: OwnerKey, id: Id, origin: Origin, started: Started) {
         let Some(owner) = self.owner(key) else { return };
         let next = core::mem::replace(&mut owner.first, id.index() as u32);
         if let Some(Some(ticket)) = self.tickets.get_mut(next as usize) {
@@ -183,6 +193,7 @@ impl Owners {
             owner: key,
             previous: NONE,
             next,
+            origin,
             started,
             waiter: Waiter::Nobody,
         };

@@ -5,19 +5,20 @@
 //! made once, when the socket is opened, and is edge-triggered where the platform allows it: a
 //! reused connection costs one send and one recv.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::net::SocketAddr;
 use core::ptr::{self, NonNull};
 
 use ngx::ffi::{
-    AF_INET, AF_INET6, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EHOSTDOWN, EHOSTUNREACH, EMFILE,
-    ENETDOWN, ENETUNREACH, ENFILE, EPIPE, ETIMEDOUT, NGX_AGAIN, NGX_DECLINED, NGX_LOG_ERR, NGX_OK,
-    NGX_USE_CLEAR_EVENT, SO_ERROR, SOL_SOCKET, getsockopt, in_addr, in_port_t, in6_addr,
-    in6_addr__bindgen_ty_1, ngx_close_connection, ngx_connection_log_error_e_NGX_ERROR_INFO,
-    ngx_connection_t, ngx_cycle, ngx_event_connect_peer, ngx_event_flags, ngx_event_get_peer,
-    ngx_event_t, ngx_handle_read_event, ngx_handle_write_event, ngx_int_t, ngx_peer_connection_t,
-    ngx_post_event, ngx_posted_next_events, ngx_socket_errno, ngx_str_t, ngx_tcp_nodelay,
-    ngx_uint_t, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, socklen_t,
+    AF_INET, AF_INET6, AF_UNIX, EACCES, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EHOSTDOWN,
+    EHOSTUNREACH, EMFILE, ENETDOWN, ENETUNREACH, ENFILE, ENOENT, EPERM, EPIPE, ETIMEDOUT,
+    NGX_AGAIN, NGX_DECLINED, NGX_LOG_ERR, NGX_OK, NGX_USE_CLEAR_EVENT, SO_ERROR, SOL_SOCKET,
+    getsockopt, in_addr, in_port_t, in6_addr, in6_addr__bindgen_ty_1, ngx_close_connection,
+    ngx_connection_log_error_e_NGX_ERROR_INFO, ngx_connection_t, ngx_cycle, ngx_event_connect_peer,
+    ngx_event_flags, ngx_event_get_peer, ngx_event_t, ngx_handle_read_event,
+    ngx_handle_write_event, ngx_int_t, ngx_peer_connection_t, ngx_post_event,
+    ngx_posted_next_events, ngx_socket_errno, ngx_str_t, ngx_tcp_nodelay, ngx_uint_t, sa_family_t,
+    sockaddr, sockaddr_in, sockaddr_in6, sockaddr_un, socklen_t,
 };
 use ngx_http_ffi_client::{Key, SocketError};
 
@@ -73,6 +74,14 @@ impl Sockets {
     }
 }
 
+/// Where to connect to.
+pub(crate) enum Place {
+    /// TCP.
+    Inet(SocketAddr),
+    /// The path of a unix domain socket.
+    Unix(Box<[u8]>),
+}
+
 /// What became of an order to connect.
 pub(crate) enum Opened {
     /// Connected at once.
@@ -95,16 +104,21 @@ pub(crate) enum Moved {
 
 /// Opens a connection as nginx opens its own, so that it counts and is limited like them. Taking
 /// a connection slot may make nginx close idle clients: nothing of ours may be borrowed.
-pub(crate) fn open(key: Key, address: SocketAddr, on_ready: Handler) -> Opened {
-    let name = address.to_string();
+pub(crate) fn open(key: Key, place: &Place, on_ready: Handler) -> Opened {
+    let (name, mut address) = match place {
+        Place::Inet(inet) => (inet.to_string(), Address::inet(*inet)),
+        Place::Unix(path) => (
+            String::from_utf8_lossy(path).into_owned(),
+            Address::unix(path),
+        ),
+    };
     let mut name = ngx_str_t {
         len: name.len(),
         data: name.as_ptr().cast_mut(),
     };
-    let mut place = Address::new(address);
     // SAFETY: a plain C structure for which all zeros is a valid value.
     let mut peer = unsafe { core::mem::zeroed::<ngx_peer_connection_t>() };
-    (peer.sockaddr, peer.socklen) = place.raw();
+    (peer.sockaddr, peer.socklen) = address.raw();
     peer.name = &raw mut name;
     peer.get = Some(ngx_event_get_peer);
     peer.log = log::cycle_log();
@@ -335,6 +349,8 @@ fn socket_error(errno: c_int) -> SocketError {
         ECONNREFUSED => SocketError::Refused,
         ECONNRESET => SocketError::Reset,
         EPIPE => SocketError::BrokenPipe,
+        ENOENT => SocketError::NoSocket,
+        EACCES | EPERM => SocketError::Denied,
         EHOSTUNREACH | EHOSTDOWN => SocketError::NoRoute,
         ENETUNREACH | ENETDOWN => SocketError::NetworkUnreachable,
         ETIMEDOUT => SocketError::TimedOut,
@@ -354,10 +370,23 @@ fn socket_error(errno: c_int) -> SocketError {
 enum Address {
     V4(sockaddr_in),
     V6(sockaddr_in6),
+    Unix(sockaddr_un),
 }
 
 impl Address {
-    fn new(address: SocketAddr) -> Address {
+    /// The engine has checked that the path fits, with a zero behind it.
+    fn unix(path: &[u8]) -> Address {
+        let mut un = sockaddr_un {
+            sun_family: AF_UNIX as sa_family_t,
+            sun_path: [0; 108],
+        };
+        for (to, from) in un.sun_path.iter_mut().zip(path).take(107) {
+            *to = from.cast_signed() as c_char;
+        }
+        Address::Unix(un)
+    }
+
+    fn inet(address: SocketAddr) -> Address {
         match address {
             SocketAddr::V4(v4) => Address::V4(sockaddr_in {
                 sin_family: AF_INET as sa_family_t,
@@ -390,6 +419,10 @@ impl Address {
             Address::V6(v6) => (
                 (v6 as *mut sockaddr_in6).cast(),
                 size_of::<sockaddr_in6>() as socklen_t,
+            ),
+            Address::Unix(un) => (
+                (un as *mut sockaddr_un).cast(),
+                size_of::<sockaddr_un>() as socklen_t,
             ),
         }
     }

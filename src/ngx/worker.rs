@@ -10,24 +10,28 @@
 
 use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
-use core::net::SocketAddr;
 use core::panic::AssertUnwindSafe;
 use core::ptr::NonNull;
 use std::collections::VecDeque;
 use std::panic::catch_unwind;
 
 use ngx::ffi::{NGX_LOG_NOTICE, ngx_event_t};
-use ngx_http_ffi_client::{Effect, Engine, Event, Id, Key, ResolveError, TlsError};
+use ngx_http_ffi_client::{Engine, Id, Key};
 
-use crate::abi::{AGAIN, Reply, WANTS};
+use crate::abi::{AGAIN, NAME, Reply, WANTS};
 use crate::exchange::Failure;
 use crate::lua::{CoCtx, Lua};
-use crate::owner::{OwnerKey, Owners, Ticket};
+use crate::names::Lookups;
+use crate::owner::{Origin, OwnerKey, Owners, Ticket};
 use crate::result::Answer;
-use crate::socket::{self, Sockets};
+use crate::socket::Sockets;
 use crate::timer::{OwnEvent, Timer, now};
 use crate::wait::{self, Waiter, Waits};
-use crate::{drive, log, module};
+use crate::{log, module};
+
+mod orders;
+
+use orders::run_from;
 
 struct Worker {
     state: RefCell<Option<State>>,
@@ -62,7 +66,13 @@ pub(crate) struct State {
     posted: Vec<Id>,
     /// Exchanges whose owner has had its share of this turn.
     next_turn: Vec<Id>,
-    /// A connection is being opened: orders wait.
+    /// Names being looked up.
+    pub(crate) lookups: Lookups,
+    /// Lookups whose next name is to be asked for.
+    pub(crate) asks: VecDeque<Key>,
+    /// Whence the exchange comes that was begun last.
+    pub(crate) calling: Option<Origin>,
+    /// A connection is being opened, or a name asked for: orders wait.
     opening: bool,
     /// The engine is not to be called any more.
     pub(crate) broken: bool,
@@ -134,7 +144,7 @@ pub(crate) fn ask<T>(
     let conclude = |state: &mut State, started: Result<T, Failure>, reply: &mut Reply| {
         let answer = started.and_then(|started| finish(state, started, reply));
         // What Lua is shown stays where it is until Lua has taken it: nothing is received now.
-        let order = state.settle(matches!(answer, Ok(AGAIN | WANTS)));
+        let order = state.settle(matches!(answer, Ok(AGAIN | WANTS | NAME)));
         (answer, order)
     };
     let begun = with_engine(|state| {
@@ -162,26 +172,14 @@ pub(crate) fn run() {
     run_from(with(|state| state.settle(true)).flatten());
 }
 
-/// As [`run`], beginning with an order that cannot be carried out while the state is borrowed.
-/// Should carrying it out lead back here, what is ordered there waits until it is done.
-#[inline]
-fn run_from(order: Option<(Key, SocketAddr)>) {
-    if order.is_some() {
-        open_from(order);
+/// nginx answers a question of ours: from its event loop, or at once, while it is being asked.
+pub(crate) fn answer(f: impl FnOnce(&mut State)) {
+    if with(|state| state.opening) != Some(true) {
+        return enter(f);
     }
-}
-
-#[inline(never)]
-fn open_from(mut order: Option<(Key, SocketAddr)>) {
-    while let Some((key, address)) = order {
-        with(|state| state.opening = true);
-        let opened = socket::open(key, address, drive::on_ready);
-        order = with(|state| {
-            state.opening = false;
-            state.opened(key, opened);
-            state.settle(true)
-        })
-        .flatten();
+    let answer = || with(|state| (!state.broken).then(|| f(state)));
+    if catch_unwind(AssertUnwindSafe(answer)).is_err() {
+        recover();
     }
 }
 
@@ -236,6 +234,9 @@ impl State {
             begun: None,
             posted: Vec::new(),
             next_turn: Vec::new(),
+            lookups: Lookups::default(),
+            asks: VecDeque::new(),
+            calling: None,
             opening: false,
             broken: false,
             timer: Timer::new(on_timer),
@@ -244,67 +245,8 @@ impl State {
         })
     }
 
-    /// Carries out orders, up to one that cannot be while the state is borrowed. With `drive`,
-    /// moves bytes, too. Mostly there is nothing to do.
-    #[inline]
-    fn work(&mut self, drive: bool) -> Option<(Key, SocketAddr)> {
-        if self.engine.has_orders() || (drive && !self.drives.is_empty()) {
-            self.carry_on(drive)
-        } else {
-            None
-        }
-    }
-
-    /// As [`Self::work`], and rests when nothing is left.
-    fn settle(&mut self, drive: bool) -> Option<(Key, SocketAddr)> {
-        let order = self.work(drive);
-        if order.is_none() {
-            self.rest();
-        }
-        order
-    }
-
-    #[inline(never)]
-    fn carry_on(&mut self, drive: bool) -> Option<(Key, SocketAddr)> {
-        while !self.broken && !self.opening {
-            if let Some(effect) = self.engine.poll() {
-                if let Effect::Connect { key, address } = effect {
-                    return Some((key, address));
-                }
-                self.carry_out(effect);
-            } else if drive && let Some((key, budget)) = self.drives.pop_front() {
-                self.drive(key, budget);
-            } else {
-                break;
-            }
-        }
-        None
-    }
-
-    fn carry_out(&mut self, effect: Effect) {
-        match effect {
-            Effect::Resolve { key } => {
-                self.engine
-                    .handle(key, Event::Unresolved(ResolveError::NoResolver), now());
-            }
-            Effect::Handshake { key } => {
-                self.engine
-                    .handle(key, Event::HandshakeFailed(TlsError::NotBuilt), now());
-            }
-            // `work` has taken it.
-            Effect::Connect { .. } => {}
-            Effect::Drive { key } => self.queue(key),
-            Effect::Close { key } => {
-                if let Some(socket) = self.sockets.remove(key) {
-                    socket.close();
-                }
-            }
-            Effect::Wake { id } => self.wake(id),
-        }
-    }
-
     /// Wakes whoever waits for the exchange; where the coroutine was killed, drops the exchange.
-    fn wake(&mut self, id: Id) {
+    pub(crate) fn wake(&mut self, id: Id) {
         let Some(ticket) = self
             .owners
             .ticket(id)
@@ -432,6 +374,7 @@ impl State {
 
     /// Closes every socket and ends every wait. The engine is not asked.
     fn close_all(&mut self) {
+        self.lookups.cancel_all();
         for socket in self.sockets.drain() {
             socket.close();
         }
@@ -447,6 +390,7 @@ impl State {
     fn break_off(&mut self) {
         self.broken = true;
         self.drives.clear();
+        self.lookups.cancel_all();
         for socket in self.sockets.drain() {
             socket.close();
         }

@@ -314,9 +314,16 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
     } else {
         Scheme::Http
     };
-    let (authority, path) = rest.find('/').map_or((rest, ""), |i| rest.split_at(i));
+    // A unix domain socket is written as nginx writes it: unix:/path:/uri.
+    let (host, port, path) = match rest.rsplit_once(':') {
+        Some((host, path)) if rest.starts_with("unix:") => (host.to_string(), 0, path),
+        _ => {
+            let (authority, path) = rest.find('/').map_or((rest, ""), |i| rest.split_at(i));
+            let (host, port) = host_port(authority, scheme.port())?;
+            (host, port, path)
+        }
+    };
     let path = if with_method { path } else { "" };
-    let (host, port) = host_port(authority, scheme.port())?;
     let mut ask = Ask {
         method: method.to_string(),
         scheme,

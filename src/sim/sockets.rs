@@ -17,7 +17,7 @@ impl World {
                 let number = self.number(key);
                 self.resolving.insert(number, key);
             }
-            Effect::Connect { key, .. } => {
+            Effect::Connect { key, .. } | Effect::ConnectUnix { key } => {
                 let number = self.number(key);
                 self.resolving.remove(&number);
                 self.peers.insert(number, (key, Peer::default()));

@@ -144,7 +144,10 @@ impl Ask {
     }
 
     fn origin(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}:{}", self.scheme.name(), self.host, self.port)
+        match self.host.starts_with("unix:") {
+            true => write!(f, "{}://{}:", self.scheme.name(), self.host),
+            false => write!(f, "{}://{}:{}", self.scheme.name(), self.host, self.port),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ local _M = {
     ERROR = -1,
     AGAIN = -2,
     WANTS = 2,
+    NAME = 3,
 
     -- nhfc_call.flags
     WHOLE = 1,
@@ -52,6 +53,7 @@ if not pcall(ffi.typeof, "nhfc_call") then
         uint32_t           nfields;
         uint32_t           flags;
         uint32_t           port;
+        uint32_t           hook;
         int32_t            connect_ms, send_ms, read_ms;
         int32_t            expect_ms;
         int32_t            total_ms;
@@ -82,6 +84,8 @@ if not pcall(ffi.typeof, "nhfc_call") then
         nhfc_result *out);
     int nhfc_supply(ngx_http_request_t *r, double id, const char *piece, size_t n,
         int end, nhfc_result *out);
+    int nhfc_names(ngx_http_request_t *r, double id, const nhfc_str *list,
+        uint32_t n, nhfc_result *out);
     int nhfc_collect(ngx_http_request_t *r, double id, nhfc_result *out);
     int nhfc_read(ngx_http_request_t *r, double id, size_t max,
         nhfc_result *out);

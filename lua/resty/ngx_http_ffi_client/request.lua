@@ -115,9 +115,6 @@ function _M.target(scheme, host, port)
     if type(host) ~= "string" then
         return nil, "host must be a string, not " .. type(host)
     end
-    if byte(host, 1) == 117 and sub(host, 1, 5) == "unix:" then
-        return nil, "unix domain sockets are not supported yet"
-    end
 
     if port == nil then
         port = scheme == "https" and 443 or 80

@@ -4,17 +4,20 @@
 local bit = require "bit"
 local ffi = require "ffi"
 local cdef = require "resty.ngx_http_ffi_client.cdef"
+local names = require "resty.ngx_http_ffi_client.names"
 local upload = require "resty.ngx_http_ffi_client.upload"
 
 local C = ffi.C
 local band = bit.band
 local ffi_new = ffi.new
 local feed = upload.feed
+local look_up = names.look_up
 local ffi_str = ffi.string
 local load = cdef.load
 
 local AGAIN = cdef.AGAIN
 local ERROR = cdef.ERROR
+local NAME = cdef.NAME
 local OK = cdef.OK
 local WANTS = cdef.WANTS
 local ERR_SIZE = 256
@@ -137,6 +140,14 @@ local function settle(rc, owner, body)
     if rc == WANTS then
         local err
         rc, err = feed(result, owner, body)
+        if err then
+            return ERROR, err
+        end
+        return settle(rc, owner, body)
+    end
+    if rc == NAME then
+        local err
+        rc, err = look_up(result, owner)
         if err then
             return ERROR, err
         end
