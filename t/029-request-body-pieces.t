@@ -63,7 +63,7 @@ preread 5|hello|1| |5|12345|1|$
 
 
 
-=== TEST 2: what is sent as head
+=== TEST 2: case 45, what is sent as head
 --- config
     location = /t {
         content_by_lua_block {

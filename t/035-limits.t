@@ -284,7 +284,7 @@ nil response body too large
 === TEST 8: case 87, nhfc_deadline, for connecting and for each request; the option comes before it
 --- config
     location = /t {
-        nhfc_deadline 150ms;
+        nhfc_deadline 400ms;
         content_by_lua_block {
             local client = require "resty.ngx_http_ffi_client"
             local drip = { "HTTP/1.1 200 OK\r\n\r\n" }
@@ -292,6 +292,7 @@ nil response body too large
                 drip[#drip + 1] = "x"
             end
             local options = target(drip)
+            options.query.pause = 15
             said(client.request_uri(options))
             local _, res = streamed(options)
             local n, part, err = 0
@@ -316,7 +317,9 @@ nil response body too large
             for i = 1, 60 do
                 drip[#drip + 1] = "x"
             end
-            ngx.print(#assert(client.request_uri(target(drip))).body)
+            local options = target(drip)
+            options.query.pause = 15
+            ngx.print(#assert(client.request_uri(options)).body)
         }
     }
 --- response_body
@@ -325,3 +328,15 @@ true timeout
 60
 nil timeout
 60
+
+
+
+=== TEST 9: more header lines than there can be room for are no limit
+--- http_config
+    nhfc_max_header_lines 65536;
+--- config
+--- must_die
+--- suppress_stderr
+--- error_log
+[emerg]
+value must be between 0 and 65535

@@ -2,6 +2,7 @@
 
 use slab::Slab;
 
+use super::Collect;
 use super::exchange::Facts;
 use crate::http::limits::Limits;
 
@@ -38,17 +39,17 @@ impl Allowances {
     pub(crate) fn set(&mut self, facts: &mut Facts, asked: Option<&Limits>) {
         if let Some(asked) = asked {
             self.lower(facts, asked);
-        } else {
-            facts.whole_max = self.standard.whole;
-            facts.body_max = self.standard.body;
         }
+        let limits = self.of(facts.allowance);
+        facts.most = match facts.collect {
+            Collect::Whole => limits.whole.min(limits.body),
+            Collect::Stream => limits.body,
+        };
     }
 
     #[cold]
     fn lower(&mut self, facts: &mut Facts, asked: &Limits) {
         let limits = self.standard.lower(*asked);
-        facts.whole_max = limits.whole;
-        facts.body_max = limits.body;
         // There are no more exchanges than keys, which is far below the range.
         facts.allowance = Allowance(self.own.insert(limits) as u32 + 1);
     }

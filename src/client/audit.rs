@@ -111,7 +111,7 @@ impl Engine {
             return say("what is waited for has come");
         }
         let most = match facts.gathers() || slot.state.is_done() {
-            true => (facts.whole_max as usize).max(WINDOW) + 1 + READ,
+            true => (self.out.allowances.of(facts.allowance).whole as usize).max(WINDOW) + 1 + READ,
             false => WINDOW + READ,
         };
         if facts.unread().len() > most {

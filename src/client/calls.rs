@@ -214,17 +214,20 @@ impl Engine {
             slot.facts.waiting = None;
             return true;
         }
-        if until == Until::Done && slot.facts.announces_too_much() {
-            // The answer is given here, and no wake besides.
-            slot.facts.waiting = None;
-            self.tell(id, exchange::Overflown);
-            self.run(now);
-            return true;
+        let pulled = slot.facts.collect == Collect::Stream;
+        if pulled && until == Until::Done {
+            let whole = self.out.allowances.of(slot.facts.allowance).whole;
+            if !slot.facts.gather_rest(whole) {
+                // The answer is given here, and no wake besides.
+                slot.facts.waiting = None;
+                self.tell(id, exchange::Overflown);
+                self.run(now);
+                return true;
+            }
         }
         let had_room = slot.facts.has_room();
         slot.facts.waiting = Some((until, now));
         let drive = !had_room && slot.facts.has_room();
-        let pulled = slot.facts.collect == Collect::Stream;
         if let Some(key) = slot.facts.connection {
             if drive {
                 self.out

@@ -173,10 +173,7 @@ impl Engine {
         let window = if facts.gathers() {
             // Grows with what has come, never with what was announced. One byte past the limit
             // shows that it is passed.
-            let allowed = facts
-                .whole_max
-                .saturating_sub(unread as u64)
-                .saturating_add(1);
+            let allowed = facts.left().saturating_add(1);
             unread
                 .max(READ)
                 .min(usize::try_from(allowed).unwrap_or(usize::MAX))

@@ -38,9 +38,8 @@ impl Engine {
 
     /// The largest body that is gathered whole for this exchange.
     pub fn whole_max(&self, id: Id) -> u64 {
-        self.exchanges
-            .get(id)
-            .map_or(0, |slot| slot.facts.whole_max)
+        let allowance = self.exchanges.get(id).map(|slot| slot.facts.allowance);
+        self.out.allowances.of(allowance.unwrap_or_default()).whole
     }
 
     /// The body bytes that have come and were not taken.

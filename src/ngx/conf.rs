@@ -30,9 +30,10 @@ use core::ptr::{self, NonNull};
 use ngx::ffi::{
     NGX_CONF_FLAG, NGX_CONF_TAKE1, NGX_CONF_TAKE12, NGX_CONF_UNSET, NGX_HTTP_LOC_CONF,
     NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF,
-    ngx_command_t, ngx_conf_set_flag_slot, ngx_conf_set_msec_slot, ngx_conf_set_num_slot,
-    ngx_conf_set_off_slot, ngx_conf_set_size_slot, ngx_conf_t, ngx_flag_t, ngx_http_request_t,
-    ngx_int_t, ngx_msec_t, ngx_palloc, ngx_str_t, ngx_uint_t, off_t,
+    ngx_command_t, ngx_conf_check_num_bounds, ngx_conf_num_bounds_t, ngx_conf_set_flag_slot,
+    ngx_conf_set_msec_slot, ngx_conf_set_num_slot, ngx_conf_set_off_slot, ngx_conf_set_size_slot,
+    ngx_conf_t, ngx_flag_t, ngx_http_request_t, ngx_int_t, ngx_msec_t, ngx_palloc, ngx_str_t,
+    ngx_uint_t, off_t,
 };
 use ngx_http_ffi_client::{Config, Duration, Limits, Timeouts};
 
@@ -115,6 +116,13 @@ const fn http_only(name: &'static CStr, set: Setter, offset: usize) -> ngx_comma
     )
 }
 
+/// There is room for every line that would be taken, whether it comes or not: 16 bytes each.
+static LINES: Shared<ngx_conf_num_bounds_t> = Shared::new(ngx_conf_num_bounds_t {
+    post_handler: Some(ngx_conf_check_num_bounds),
+    low: 0,
+    high: 65535,
+});
+
 /// The command table.
 pub(crate) static COMMANDS: Shared<[ngx_command_t; 18]> = Shared::new([
     anywhere(
@@ -167,11 +175,14 @@ pub(crate) static COMMANDS: Shared<[ngx_command_t; 18]> = Shared::new([
         ngx_conf_set_size_slot,
         offset_of!(MainConf, header_size),
     ),
-    http_only(
-        c"nhfc_max_header_lines",
-        ngx_conf_set_num_slot,
-        offset_of!(MainConf, header_lines),
-    ),
+    ngx_command_t {
+        post: LINES.get().cast(),
+        ..http_only(
+            c"nhfc_max_header_lines",
+            ngx_conf_set_num_slot,
+            offset_of!(MainConf, header_lines),
+        )
+    },
     http_only(
         c"nhfc_max_interim_responses",
         ngx_conf_set_num_slot,

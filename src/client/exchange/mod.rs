@@ -67,10 +67,8 @@ pub(crate) struct Facts {
     pub(crate) collect: Collect,
     /// What the response may cost.
     pub(crate) allowance: Allowance,
-    /// The largest body that is gathered.
-    pub(crate) whole_max: u64,
-    /// The largest body, however it is taken.
-    pub(crate) body_max: u64,
+    /// So much of the body may come.
+    pub(crate) most: u64,
     /// The length of the body, where the head says it.
     pub(crate) announced: u64,
     /// So much of the body has come.
@@ -182,8 +180,7 @@ impl Facts {
             life,
             collect,
             allowance,
-            whole_max,
-            body_max,
+            most,
             announced,
             came,
             connection,
@@ -211,7 +208,7 @@ impl Facts {
         attempts.clear();
         addresses.clear();
         (*encoded, *timeouts, *life, *collect) = Default::default();
-        (*whole_max, *body_max, *announced, *came) = (0, 0, 0, 0);
+        (*most, *announced, *came) = (0, 0, 0);
         (*allowance, *reused, *serial) = (Allowance::default(), 0, 0);
         (*retried, *has_body) = (false, false);
         (*connection, *connect_by, *total_by, *armed) = (None, None, None, None);

@@ -79,8 +79,9 @@ impl Facts {
 
     /// Whether the body is still as large as it may be. What there is too much of is dropped, so
     /// that the caller sees the same however the bytes came.
+    #[inline]
     pub(crate) fn fits(&mut self) -> bool {
-        let over = self.excess(self.unread().len() as u64, self.came);
+        let over = self.came.saturating_sub(self.most);
         if over > 0 {
             self.body
                 .shorten(usize::try_from(over).unwrap_or(usize::MAX));
@@ -88,20 +89,17 @@ impl Facts {
         over == 0
     }
 
-    /// Whether the rest of a body that was pulled so far is more than may be gathered.
-    pub(crate) fn announces_too_much(&self) -> bool {
-        let rest = self.announced.saturating_sub(self.came);
-        self.unread().len() as u64 + rest > self.whole_max
+    /// So many bytes more of the body may come and be kept.
+    pub(crate) fn left(&self) -> u64 {
+        self.most.saturating_sub(self.came)
     }
 
-    /// By how much a body is too large of which `unread` bytes are to be gathered, and `came` in all.
-    #[inline]
-    fn excess(&self, unread: u64, came: u64) -> u64 {
-        let whole = match self.gathers() {
-            true => unread.saturating_sub(self.whole_max),
-            false => 0,
-        };
-        whole.max(came.saturating_sub(self.body_max))
+    /// The rest of a body that was pulled so far is to be gathered. `false` when it is too large,
+    /// or says that it will be.
+    pub(crate) fn gather_rest(&mut self, whole: u64) -> bool {
+        let taken = self.came - self.unread().len() as u64;
+        self.most = self.most.min(taken.saturating_add(whole));
+        self.came.max(self.announced) <= self.most
     }
 }
 
@@ -118,7 +116,7 @@ impl Cx<'_> {
         facts.head = Some(event.head);
         if let Framing::Length(n) = event.framing {
             facts.announced = n;
-            if facts.excess(n, n) == 0 {
+            if n <= facts.most {
                 return;
             }
             self.out
