@@ -368,3 +368,69 @@ third
     }
 --- response_body
 20971520 true
+
+
+
+=== TEST 12: case 82, an event is there in the turn of the event loop that reads it, in all framings
+--- http_config
+    server {
+        listen 127.0.0.1:$TEST_NGINX_RAND_PORT_3;
+        location = /echo {
+            content_by_lua_block {
+                local socket = assert(ngx.req.socket(true))
+                local byte = socket:receive(1)
+                while byte do
+                    socket:send(byte)
+                    byte = socket:receive(1)
+                end
+            }
+        }
+        location = /event {
+            content_by_lua_block {
+                local turns = package.loaded.turns
+                local socket = assert(ngx.req.socket(true))
+                socket:send("HTTP/1.1 200 OK\r\n" .. ngx.var.arg_head .. "\r\n\r\n")
+                ngx.sleep(0.02)
+                turns.sent = turns.answers
+                local event = "data: 12345678901234567890123\n\n"
+                socket:send(ngx.var.arg_head:find("chunked") and "1f\r\n" .. event .. "\r\n" or event)
+                socket:receive(1)
+            }
+        }
+    }
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            -- Each answer takes two turns of this worker's loop.
+            local turns, done = { answers = 0 }, false
+            package.loaded.turns = turns
+            local thread = ngx.thread.spawn(function()
+                local echo = ngx.socket.tcp()
+                assert(echo:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_3))
+                assert(echo:send("GET /echo HTTP/1.1\r\nHost: h\r\n\r\n"))
+                while not done do
+                    echo:send("x")
+                    assert(echo:receive(1))
+                    turns.answers = turns.answers + 1
+                end
+                echo:close()
+            end)
+            local event = "data: 12345678901234567890123\n\n"
+            for _, head in ipairs({ "Content-Length:1000", "Transfer-Encoding:chunked", "X-End:close" }) do
+                local httpc = client.new()
+                assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_3))
+                local res = assert(httpc:request({ path = "/event?head=" .. head }))
+                local piece = res.body_reader(8192)
+                local later = turns.answers - turns.sent
+                ngx.say(piece == event, " ", later <= 1 or later)
+                httpc:close()
+            end
+            done = true
+            ngx.thread.wait(thread)
+        }
+    }
+--- response_body
+true true
+true true
+true true
