@@ -340,3 +340,25 @@ nil timeout
 --- error_log
 [emerg]
 value must be between 0 and 65535
+
+
+
+=== TEST 10: case 87, read_body of a stream that is too large for it gives what is allowed along with the error
+--- http_config
+    nhfc_max_body_size 5;
+--- config
+    location = /t {
+        content_by_lua_block {
+            for _, piece in ipairs({
+                "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n01234567", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n01234567",
+                chunked("8\r\n01234567\r\n0\r\n\r\n"), chunked("8\r\n01234567\r\n"),
+            }) do
+                local httpc, res = streamed(target(piece, nil, 1))
+                ngx.sleep(0.02)
+                local body, err, partial = res:read_body()
+                ngx.say(body, " ", err, " ", partial, " ", (select(2, res:read_body())), " ", (httpc:set_keepalive()))
+            end
+        }
+    }
+--- response_body eval
+"nil response body too large 01234 response body too large nil\n" x 4

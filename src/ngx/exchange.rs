@@ -316,7 +316,7 @@ impl State {
         }
         match self.engine.status(id) {
             Status::Ended => Ok(self.end(id, reply)),
-            Status::Failed(error) => Err(self.failed(id, error, reply)),
+            Status::Failed(error) => Err(self.failed(id, text(error), usize::MAX, reply)),
             Status::Gone => Err(self.gone(id, reply)),
             Status::Running if self.engine.wait(id, Until::Data, now()) => Err(BUSY),
             Status::Running => self.wait(r, id, Started::Read, reply),
@@ -334,15 +334,14 @@ impl State {
             return self.wait(r, id, Started::Read, reply);
         }
         match self.engine.status(id) {
-            Status::Failed(error) => Err(self.failed(id, error, reply)),
+            Status::Failed(error) => Err(self.failed(id, text(error), usize::MAX, reply)),
             Status::Gone => Err(self.gone(id, reply)),
             Status::Ended | Status::Running => {
                 let n = self.engine.body(id).len();
-                if n as u64 > self.engine.whole_max(id) {
+                let most = usize::try_from(self.engine.whole_max(id)).unwrap_or(usize::MAX);
+                if n > most {
                     // It came while it was being pulled, within the window; gathered it is too large.
-                    self.drop_exchange(id);
-                    reply.id = 0.0;
-                    return Err(Limit::Whole.text());
+                    return Err(self.failed(id, Limit::Whole.text(), most, reply));
                 }
                 self.show(id, n, reply);
                 Ok(self.end(id, reply))
@@ -364,14 +363,15 @@ impl State {
         OK
     }
 
-    /// The exchange failed; what had arrived of its body goes along.
-    fn failed(&mut self, id: Id, error: Error, reply: &mut Reply) -> Failure {
+    /// The exchange failed; what had arrived of its body goes along, up to `most` bytes.
+    fn failed(&mut self, id: Id, why: Failure, most: usize, reply: &mut Reply) -> Failure {
         self.owners.withdraw(id);
         reply.id = 0.0;
-        if let Some(finished) = self.engine.take(id, now()) {
+        if let Some(mut finished) = self.engine.take(id, now()) {
+            finished.body.truncate(most);
             self.keep(finished, reply);
         }
-        text(error)
+        why
     }
 
     fn gone(&mut self, id: Id, reply: &mut Reply) -> Failure {

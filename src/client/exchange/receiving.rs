@@ -99,7 +99,7 @@ impl Facts {
     pub(crate) fn gather_rest(&mut self, whole: u64) -> bool {
         let taken = self.came - self.unread().len() as u64;
         self.most = self.most.min(taken.saturating_add(whole));
-        self.came.max(self.announced) <= self.most
+        self.fits() && self.announced <= self.most
     }
 }
 
