@@ -337,3 +337,28 @@ nilinvalid host
 nilno such file or directory
 --- error_log
 [crit]
+
+
+
+=== TEST 10: case 74, where every address fails the error lists those that were tried
+--- config
+    location = /t {
+        resolver 127.0.0.1:$TEST_NGINX_DNS_PORT;
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local port = $TEST_NGINX_RAND_PORT_3
+            for _, host in ipairs({ "127.0.0.1", "localhost", "both.test", "a.test" }) do
+                local res, err = client.request_uri({ host = host, port = port })
+                ngx.say(res, " ", (err:gsub(port, "P")))
+            end
+            local httpc = client.new()
+            local res, err = httpc:connect("both.test", port)
+            ngx.say(res, " ", (err:gsub(port, "P")), " ", httpc:set_keepalive())
+        }
+    }
+--- response_body
+nil connection refused
+nil connection refused (tried 127.0.0.1:P, [::1]:P)
+nil connection refused (tried [::1]:P, 127.0.0.1:P)
+nil connection refused
+nil connection refused (tried [::1]:P, 127.0.0.1:P) nilclosed

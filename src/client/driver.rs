@@ -82,6 +82,9 @@ impl Engine {
             now,
         );
         if let Some(owner) = owner {
+            if let Some(slot) = self.exchanges.get_mut(owner) {
+                slot.facts.tried.push((first, port).into());
+            }
             let rest = rest.iter().map(|&ip| (ip, port).into()).collect();
             self.out
                 .posts

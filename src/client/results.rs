@@ -1,5 +1,7 @@
 //! The caller's side: look at what came, take it.
 
+use core::net::SocketAddr;
+
 use super::connection::{self};
 use super::error::Aborted;
 use super::exchange::{self, State};
@@ -17,6 +19,11 @@ impl Engine {
                 State::Queued(_) | State::Dialing(_) | State::Sending(_) | State::Receiving(_),
             ) => Status::Running,
         }
+    }
+
+    /// The addresses that were tried for it, in order.
+    pub fn tried(&self, id: Id) -> &[SocketAddr] {
+        self.exchanges.get(id).map_or(&[], |slot| &slot.facts.tried)
     }
 
     /// The response head, once it has come.

@@ -236,6 +236,7 @@ impl Engine {
             ));
         };
         slot.facts.attempts.push(key);
+        slot.facts.tried.extend(address);
         self.serials.0 += 1;
         self.counters.opened += 1;
         self.pool.hold(shelf);

@@ -7,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ngx::ffi::ngx_http_request_t;
 use ngx_http_ffi_client::{
-    Collect, Duration, Error, Finished, Id, Limit, NotReused, Status, Timeouts, Until,
+    Collect, Duration, Error, Finished, Id, Kind, Limit, NotReused, Status, Timeouts, Until,
 };
 
-use crate::abi::{self, AGAIN, CLOSED, Checked, ENDED, HAS_BODY, OK, REUSABLE, Reply, Text};
+use crate::abi::{self, AGAIN, CLOSED, Checked, ENDED, ERROR, HAS_BODY, OK, REUSABLE, Reply, Text};
 use crate::conf::InForce;
 use crate::lua::CoCtx;
 use crate::message::{keepalive, request, target, timeouts};
@@ -242,8 +242,7 @@ impl State {
         if let Status::Failed(error) = self.engine.status(id)
             && !told
         {
-            self.drop_exchange(id);
-            return Err(text(error));
+            return self.not_answered(id, error, reply);
         }
         if let Some(ticket) = self.owners.ticket(id) {
             ticket.started = Started::Nothing;
@@ -252,6 +251,21 @@ impl State {
             Started::Fetch => self.finished(id, reply),
             _ => self.response(id, started, reply),
         }
+    }
+
+    /// The exchange failed before there was anything to tell. Where several addresses were tried and
+    /// none would have it, the text says which.
+    fn not_answered(&mut self, id: Id, error: Error, reply: &mut Reply) -> Result<c_int, Failure> {
+        let tried = match error.kind {
+            Kind::Connect(_) => self.engine.tried(id),
+            _ => &[],
+        };
+        let said = tried.len() > 1;
+        if said {
+            self.answer.failure(text(error), tried, reply);
+        }
+        self.drop_exchange(id);
+        if said { Ok(ERROR) } else { Err(text(error)) }
     }
 
     /// A whole response whose exchange is over.

@@ -4,6 +4,8 @@
 //! Head and trailers are told as their bytes. Lua copies them and takes the lines apart when
 //! somebody looks, which most callers never do.
 
+use core::net::SocketAddr;
+
 use ngx_http_ffi_client::{Finished, Head, Section};
 
 use crate::abi::{Reply, Text};
@@ -12,6 +14,7 @@ use crate::abi::{Reply, Text};
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     finished: Option<Finished>,
+    failure: String,
 }
 
 impl Answer {
@@ -26,6 +29,15 @@ impl Answer {
             }
         }
         spent
+    }
+}
+
+impl Answer {
+    /// Answers with a failure to connect to any of several addresses.
+    pub(crate) fn failure(&mut self, text: &str, tried: &[SocketAddr], reply: &mut Reply) {
+        let tried: Vec<String> = tried.iter().map(ToString::to_string).collect();
+        self.failure = format!("{text} (tried {})", tried.join(", "));
+        reply.error = Text::of(self.failure.as_bytes());
     }
 }
 

@@ -77,6 +77,8 @@ pub(crate) struct Facts {
     pub(crate) connection: Option<Key>,
     /// Connections being made for it.
     pub(crate) attempts: Vec<Key>,
+    /// Addresses tried, in order, for whoever asks why there is no connection.
+    pub(crate) tried: Vec<SocketAddr>,
     /// Addresses not tried yet.
     pub(crate) addresses: VecDeque<SocketAddr>,
     /// When connecting has to be over.
@@ -185,6 +187,7 @@ impl Facts {
             came,
             connection,
             attempts,
+            tried,
             addresses,
             connect_by,
             total_by,
@@ -206,6 +209,7 @@ impl Facts {
         (*dropped, *supply, *supplied) = Default::default();
         body.clear(KEPT);
         attempts.clear();
+        tried.clear();
         addresses.clear();
         (*encoded, *timeouts, *life, *collect) = Default::default();
         (*most, *announced, *came) = (0, 0, 0);
