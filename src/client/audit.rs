@@ -1,6 +1,5 @@
 //! What must hold between two calls, whatever was called. For the simulator, which asks after each.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 
@@ -8,13 +7,14 @@ use super::connection::{self, State as ConnectionState};
 use super::deadlines::Who;
 use super::driver::READ;
 use super::exchange::{self, State, WINDOW};
+use super::pool::Seen;
 use super::{Engine, Id, Key};
 
 impl Engine {
     /// # Errors
     /// What does not hold.
     pub(crate) fn audit(&self) -> Result<(), String> {
-        if !self.out.posts.is_empty() || self.touched != (None, None) {
+        if !self.out.posts.is_empty() || !self.vacant.is_empty() || self.touched != (None, None) {
             return Err("something is left to be done".into());
         }
         for key in self.connections.keys() {
@@ -95,6 +95,7 @@ impl Engine {
         }
         let right = match &slot.state {
             State::Queued(_) => false,
+            State::Waiting(_) => facts.connection.is_none() && facts.attempts.is_empty(),
             State::Dialing(_) => facts.connection.is_none() && !facts.attempts.is_empty(),
             State::Sending(_) | State::Receiving(_) => {
                 facts.connection.is_some() && facts.attempts.is_empty()
@@ -148,21 +149,24 @@ impl Engine {
     }
 
     fn audit_pool(&self) -> Result<(), String> {
-        let mut users = BTreeMap::new();
-        let mut pooled = BTreeMap::new();
+        let mut seen = Seen::default();
         for key in self.connections.keys() {
             if let Some(slot) = self.connections.get(key) {
-                *users.entry(slot.link.shelf).or_insert(0) += 1;
+                let shelf = slot.link.shelf;
+                *seen.connections.entry(shelf).or_insert(0) += 1;
                 if matches!(slot.state, ConnectionState::Pooled(_)) {
-                    pooled.insert(key, slot.link.shelf);
+                    seen.pooled.insert(key, shelf);
                 }
             }
         }
         for id in self.exchanges.keys() {
             if let Some(slot) = self.exchanges.get(id) {
-                *users.entry(slot.shelf).or_insert(0) += 1;
+                *seen.exchanges.entry(slot.shelf).or_insert(0) += 1;
+                if slot.state.is_waiting() {
+                    seen.waiting.insert(id, slot.shelf);
+                }
             }
         }
-        self.pool.audit(&users, pooled)
+        self.pool.audit(seen)
     }
 }

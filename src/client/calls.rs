@@ -53,6 +53,9 @@ impl Engine {
         if let Some(size) = target.pool_size.or(keepalive.and_then(|k| k.pool_size)) {
             self.pool.size(shelf, size);
         }
+        if let Some(backlog) = target.backlog {
+            self.pool.back_up(shelf, backlog);
+        }
         facts.life = target.life;
         let after = match keepalive {
             Some(Keepalive { idle, .. }) if !facts.encoded.asked.close => After::Park { idle },
@@ -77,6 +80,9 @@ impl Engine {
         let shelf = self.acquire(target)?;
         if let Some(size) = target.pool_size {
             self.pool.size(shelf, size);
+        }
+        if let Some(backlog) = target.backlog {
+            self.pool.back_up(shelf, backlog);
         }
         let mut facts = self.fresh_facts(timeouts, Collect::Stream, now);
         facts.life = target.life;

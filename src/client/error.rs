@@ -214,7 +214,9 @@ impl Kind {
     pub const fn again(self) -> Again {
         match self {
             Kind::Resolve(_) | Kind::Connect(_) | Kind::Tls(_) | Kind::Proxy(_) => Again::Always,
-            Kind::Expired(Why::Connect) | Kind::Limit(Limit::Slots) => Again::Always,
+            Kind::Expired(Why::Connect) | Kind::Limit(Limit::Backlog | Limit::Slots) => {
+                Again::Always
+            }
             Kind::Misuse(Misuse::ContentLength) => Again::Unsent,
             Kind::Misuse(_) => Again::Always,
             Kind::Misbehaved(Misbehaviour::ChunkSize | Misbehaviour::Trailer) => Again::Never,

@@ -241,6 +241,8 @@ pub struct Engine {
     scratch: Vec<u8>,
     spare_facts: Vec<Box<exchange::Facts>>,
     running: usize,
+    /// Where somebody may be served.
+    vacant: Vec<pool::Shelf>,
     /// Slots whose deadline may have moved since it was last looked at.
     touched: (Option<Key>, Option<Id>),
     serials: (u32, u32),
@@ -262,6 +264,7 @@ impl Engine {
             scratch: Vec::new(),
             spare_facts: Vec::new(),
             running: 0,
+            vacant: Vec::new(),
             touched: (None, None),
             serials: (0, 0),
         }

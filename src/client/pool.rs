@@ -3,6 +3,8 @@
 //! A *group* is what callers call a pool: it has a size. A *shelf* holds the idle connections of
 //! one origin within a group; only these may stand in for each other. Without a name, an origin
 //! has a group to itself. Keys only: what a pooled connection is, its state says.
+//!
+//! With a backlog a group bounds all its connections, and exchanges wait for them (`places`).
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -11,13 +13,17 @@ use core::hash::{BuildHasher, Hasher};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use slab::Slab;
 
-use super::Key;
 use super::error::Misuse;
 use super::target::{Proxy, Scheme, Target, is_unix};
+use super::{Id, Key};
 use crate::http::authority::version_and_host;
 
 #[cfg(feature = "sim")]
 mod audit;
+#[cfg(feature = "sim")]
+pub(crate) use audit::Seen;
+mod places;
+pub(crate) use places::Place;
 
 /// A shelf's place. Valid while somebody holds it: [`Pool::acquire`] and [`Pool::hold`] count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +52,15 @@ struct Idle {
     parked: u64,
 }
 
+/// What comes of parking a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Parked {
+    /// This one has to make room for it.
+    pub(crate) evicted: Option<Key>,
+    /// Somebody waits for one.
+    pub(crate) awaited: bool,
+}
+
 #[derive(Debug)]
 struct Group {
     name: Option<Box<[u8]>>,
@@ -53,6 +68,12 @@ struct Group {
     /// `None` until the first caller that sizes it.
     size: Option<usize>,
     idle: usize,
+    /// Connections there are, idle or not.
+    open: usize,
+    /// So many may wait; `None` until the first caller that says: nobody waits.
+    backlog: Option<usize>,
+    /// First come, first served.
+    waiting: VecDeque<Id>,
     shelves: alloc::vec::Vec<u32>,
 }
 
@@ -147,8 +168,8 @@ impl Pool {
         Some(idle.key)
     }
 
-    /// Puts an idle connection on its shelf. Returns the connection that has to make room.
-    pub(crate) fn park(&mut self, shelf: Shelf, key: Key) -> Option<Key> {
+    /// Puts an idle connection on its shelf.
+    pub(crate) fn park(&mut self, shelf: Shelf, key: Key) -> Parked {
         self.parkings += 1;
         let parked = self.parkings;
         let data = &mut self.shelves[shelf.0 as usize];
@@ -164,8 +185,12 @@ impl Pool {
         self.shelves[shelf.0 as usize]
             .idle
             .push_back(Idle { key, parked });
-        self.groups[group as usize].idle += 1;
-        evicted
+        let group = &mut self.groups[group as usize];
+        group.idle += 1;
+        Parked {
+            evicted,
+            awaited: !group.waiting.is_empty(),
+        }
     }
 
     /// Takes one particular connection off its shelf; `false` when it is not there.
@@ -285,6 +310,9 @@ impl Pool {
             hash,
             size: None,
             idle: 0,
+            open: 0,
+            backlog: None,
+            waiting: VecDeque::new(),
             shelves: alloc::vec::Vec::new(),
         };
         let Some(name) = name else {
@@ -388,10 +416,10 @@ mod tests {
         let b = acquire(&mut pool, &target("b", Some("p")));
         pool.size(b, 99);
         assert_ne!(a, b, "origins are kept apart within a name");
-        assert_eq!(pool.park(a, key(1)), None);
-        assert_eq!(pool.park(b, key(2)), None);
+        assert_eq!(pool.park(a, key(1)).evicted, None);
+        assert_eq!(pool.park(b, key(2)).evicted, None);
         assert_eq!(
-            pool.park(b, key(3)),
+            pool.park(b, key(3)).evicted,
             Some(key(1)),
             "the least recently used of the name makes room"
         );

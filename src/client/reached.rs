@@ -140,6 +140,7 @@ fn reach(kind: Kind) -> (Error, bool) {
             return (Scene::sent(&ask).answered(misbehaviour(what)), true);
         }
         Kind::Limit(Limit::Slots) => crowded(),
+        Kind::Limit(Limit::Backlog) => queued(),
         Kind::Limit(limit) => return (beyond(limit), true),
         Kind::Misuse(misuse) => misused(misuse),
         Kind::Aborted(why) => return (aborted(why), true),
@@ -236,13 +237,31 @@ fn beyond(limit: Limit) -> Error {
             limits.whole = 0;
             "HTTP/1.1 200 OK\r\n\r\na"
         }
-        Limit::Slots => unreachable!("of the engine, not of a response"),
+        Limit::Backlog | Limit::Slots => unreachable!("of the engine, not of a response"),
     };
     Scene::sent(&Ask {
         limits: Some(limits),
         ..Ask::default()
     })
     .answered(response)
+}
+
+/// A pool of one connection, which is taken, and nobody may wait.
+fn queued() -> Error {
+    let mut engine = engine(false);
+    let target = Target {
+        pool_size: Some(1),
+        backlog: Some(0),
+        ..HTTP
+    };
+    let mut last = None;
+    for _ in 0..2 {
+        last = fetch(&mut engine, &target, &Ask::default()).ok();
+    }
+    match last.map(|id| engine.status(id)) {
+        Some(Status::Failed(error)) => error,
+        status => panic!("{status:?}"),
+    }
 }
 
 /// One exchange more than there can be.

@@ -16,7 +16,11 @@ impl Engine {
             None => Status::Gone,
             Some(State::Done(done)) => done.result.map_or_else(Status::Failed, |()| Status::Ended),
             Some(
-                State::Queued(_) | State::Dialing(_) | State::Sending(_) | State::Receiving(_),
+                State::Queued(_)
+                | State::Waiting(_)
+                | State::Dialing(_)
+                | State::Sending(_)
+                | State::Receiving(_),
             ) => Status::Running,
         }
     }

@@ -8,7 +8,6 @@ use super::error::{Aborted, Error, Kind, SocketError};
 use super::event::Effect;
 use super::exchange::{self, Facts};
 use super::out::Post;
-use super::pool::Shelf;
 use super::target::is_unix;
 use super::{Engine, Id, Key};
 use crate::machine::Description;
@@ -43,7 +42,7 @@ impl Engine {
     /// The part of [`Self::run`] that has something to do.
     #[inline(never)]
     fn deliver(&mut self, now: Instant) {
-        while let Some(post) = self.out.posts.pop() {
+        while let Some(post) = self.next_post(now) {
             match post {
                 Post::Connection(key, event) => self.step_connection(key, event, now),
                 Post::Exchange(id, event) => self.step_exchange(id, event, now),
@@ -52,7 +51,20 @@ impl Engine {
                     self.counters.retried += 1;
                     self.dial(owner, now);
                 }
+                Post::Vacant { shelf } => self.vacant.push(shelf),
             }
+        }
+    }
+
+    /// The next post; when there is none, those who wait for connections are served.
+    #[inline]
+    fn next_post(&mut self, now: Instant) -> Option<Post> {
+        loop {
+            if let Some(post) = self.out.posts.pop() {
+                return Some(post);
+            }
+            let shelf = self.vacant.pop()?;
+            self.serve(shelf, now);
         }
     }
 
@@ -126,23 +138,6 @@ impl Engine {
         }
     }
 
-    /// Puts a connection that has become idle on its shelf, where another may have to make room.
-    fn park(&mut self, shelf: Shelf, key: Key) {
-        if let Some(evicted) = self.pool.park(shelf, key) {
-            self.out
-                .posts
-                .push(Post::Connection(evicted, connection::Evicted.into()));
-        }
-    }
-
-    /// Closes the socket of a connection that is over, and frees its slot.
-    pub(super) fn bury(&mut self, key: Key) {
-        if let Some(slot) = self.connections.remove(key) {
-            self.pool.drop_user(slot.link.shelf);
-            self.out.effects.push_back(Effect::Close { key });
-        }
-    }
-
     /// Runs one row of the exchange table. Whoever is not [`Self::deliver`] posts the event.
     #[inline(always)]
     fn step_exchange(&mut self, id: Id, event: exchange::Event, now: Instant) {
@@ -151,6 +146,7 @@ impl Engine {
             return;
         };
         let (from, was_done) = (slot.state.index(), slot.state.is_done());
+        let was_waiting = slot.state.is_waiting();
         let mut cx = exchange::Cx {
             now,
             id,
@@ -164,6 +160,7 @@ impl Engine {
         blow(&mut slot.state);
         let impossible = cx.impossible;
         let (to, is_done) = (slot.state.index(), slot.state.is_done());
+        let (is_waiting, shelf) = (slot.state.is_waiting(), slot.shelf);
         // A dialling exchange plans the next address anew with each step.
         let due = (from != to || matches!(slot.state, exchange::State::Dialing(_)))
             && slot.state.deadline(&slot.facts).is_some();
@@ -178,6 +175,11 @@ impl Engine {
             self.trace.remember(now, subject, from, to);
             if is_done && !was_done {
                 self.running -= 1;
+            }
+            if is_waiting {
+                self.pool.wait(shelf, id);
+            } else if was_waiting {
+                self.pool.leave(shelf, id);
             }
         }
         if self.trace.is_on() {
@@ -239,7 +241,7 @@ impl Engine {
         slot.facts.tried.extend(address);
         self.serials.0 += 1;
         self.counters.opened += 1;
-        self.pool.hold(shelf);
+        self.pool.opened(shelf);
         let mark = self.out.effects.len();
         self.out.effects.push_back(match address {
             Some(address) => Effect::Connect { key, address },

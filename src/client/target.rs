@@ -60,6 +60,9 @@ pub struct Target<'a> {
     pub pool: Option<&'a [u8]>,
     /// How many idle connections the pool may hold. Counts when the pool is created.
     pub pool_size: Option<usize>,
+    /// So many exchanges may wait for a connection of the pool, which has no more connections than
+    /// its size then, idle or not. The first to say so decides; without it nobody waits.
+    pub backlog: Option<usize>,
     /// For the connection, should one have to be opened.
     pub life: Life,
 }
@@ -74,6 +77,7 @@ impl<'a> Target<'a> {
             proxy: None,
             pool: None,
             pool_size: None,
+            backlog: None,
             life: Life {
                 requests: 0,
                 time: Duration::NONE,

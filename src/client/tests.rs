@@ -6,6 +6,8 @@ use super::event::{Effect, Event};
 use super::*;
 use crate::time::Instant;
 
+mod backlog;
+
 fn target(host: &str) -> Target<'_> {
     Target::new(Scheme::Http, host.as_bytes(), 80)
 }

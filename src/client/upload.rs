@@ -61,7 +61,7 @@ impl State {
     pub(super) fn wants_piece(&self, facts: &super::exchange::Facts) -> bool {
         match self {
             State::Sending(_) | State::Receiving(_) => facts.wants_piece(),
-            State::Queued(_) | State::Dialing(_) | State::Done(_) => false,
+            State::Queued(_) | State::Waiting(_) | State::Dialing(_) | State::Done(_) => false,
         }
     }
 }
@@ -70,7 +70,7 @@ impl State {
 mod tests {
     use crate::client::event::{Effect, Event};
     use crate::client::{
-        Collect, Config, Content, Engine, Id, Key, Life, Piece, Request, Scheme, Target, Timeouts,
+        Collect, Config, Content, Engine, Id, Key, Piece, Request, Scheme, Target, Timeouts,
     };
     use crate::time::Instant;
 
@@ -80,15 +80,7 @@ mod tests {
     const T0: Instant = Instant(0);
 
     fn started(engine: &mut Engine, fields: &[(&str, &str)]) -> (Id, Key) {
-        let target = Target {
-            scheme: Scheme::Http,
-            host: b"127.0.0.1",
-            port: 80,
-            proxy: None,
-            pool: None,
-            pool_size: None,
-            life: Life::default(),
-        };
+        let target = Target::new(Scheme::Http, b"127.0.0.1", 80);
         let request = Request {
             method: b"POST",
             path: b"/",

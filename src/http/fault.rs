@@ -72,6 +72,8 @@ leaves! {
         /// The body has more bytes than [`Limits::whole`](crate::Limits::whole), if gathered, or
         /// [`Limits::body`](crate::Limits::body).
         Whole => "response body too large",
+        /// As many wait for a connection of the pool as may ([`Target::backlog`](crate::Target::backlog)).
+        Backlog => "too many waiting connect operations",
         /// A million exchanges or connections are live.
         Slots => "too many exchanges",
     }

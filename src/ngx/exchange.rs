@@ -84,10 +84,17 @@ impl State {
     /// Starts to connect. The exchange is the caller's from now on.
     pub(crate) fn connect(&mut self, r: Caller, call: &Checked<'_>) -> Result<Id, Failure> {
         self.call_from(r, call);
-        let timeouts = timeouts(&self.in_force(r), call.numbers());
+        let in_force = self.in_force(r);
+        let timeouts = timeouts(&in_force, call.numbers());
+        let mut target = target(call)?;
+        if target.backlog.is_some() {
+            target
+                .pool_size
+                .get_or_insert_with(|| in_force.pool_size(0));
+        }
         let id = self
             .engine
-            .connect(&target(call)?, timeouts, now())
+            .connect(&target, timeouts, now())
             .map_err(text)?;
         self.assign(r, id, Started::Connect)?;
         Ok(id)

@@ -42,6 +42,7 @@ pub(crate) fn target<'a>(call: &Checked<'a>) -> Result<Target<'a>, Failure> {
         proxy: None,
         pool: call.optional(|c| &c.pool),
         pool_size: usize::try_from(numbers.pool_size).ok().filter(|n| *n > 0),
+        backlog: usize::try_from(numbers.backlog).ok(),
         life: Life {
             requests: u32::try_from(numbers.life_requests).unwrap_or(0),
             time: Duration(u32::try_from(numbers.life_ms).unwrap_or(0)),

@@ -287,6 +287,7 @@ fn target(ask: &Ask) -> Target<'_> {
         }),
         pool: ask.pool.as_deref().map(str::as_bytes),
         pool_size: ask.size,
+        backlog: ask.backlog,
         life: Life {
             requests: ask.life[0],
             time: Duration(ask.life[1]),

@@ -44,6 +44,8 @@ pub struct Ask {
     pub pool: Option<String>,
     /// The pool's size.
     pub size: Option<usize>,
+    /// How many may wait for a connection of the pool.
+    pub backlog: Option<usize>,
     /// How many requests a connection opened for this may serve, and for how long; 0: as ever.
     pub life: [u32; 2],
     /// The proxy's host and port.
@@ -337,6 +339,7 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
         stream: false,
         pool: None,
         size: None,
+        backlog: None,
         life: [0; 2],
         proxy: None,
         timeouts: [0; 4],
@@ -363,6 +366,7 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
             "stream" => ask.stream = true,
             "pool" => ask.pool = Some(value.to_string()),
             "size" => ask.size = Some(int(value)? as usize),
+            "backlog" => ask.backlog = Some(int(value)? as usize),
             "requests" => ask.life[0] = int(value)?,
             "life" => ask.life[1] = int(value)?,
             "proxy" => ask.proxy = Some(host_port(value, 3128)?),

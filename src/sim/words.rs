@@ -92,6 +92,7 @@ impl Ask {
             ("body", self.body),
             ("keepalive", self.keepalive.map(|n| n as usize)),
             ("size", self.size),
+            ("backlog", self.backlog),
             ("requests", some(self.life[0])),
             ("life", some(self.life[1])),
             ("connect", some(connect)),

@@ -6,6 +6,12 @@ use super::*;
 pub(crate) struct Dial;
 
 #[derive(Debug)]
+pub(crate) struct Full;
+
+#[derive(Debug)]
+pub(crate) struct Refused;
+
+#[derive(Debug)]
 pub(crate) struct Resolved {
     /// All but the one that is being tried.
     pub(crate) rest: Vec<SocketAddr>,

@@ -29,6 +29,7 @@ mod receiving;
 mod sending;
 mod supply;
 pub(crate) mod table;
+mod waiting;
 
 pub(crate) use dialing::Dialing;
 pub(crate) use done::Done;
@@ -39,6 +40,7 @@ pub(crate) use sending::Sending;
 pub use supply::Piece;
 use supply::{Gate, Supply};
 pub(crate) use table::{Always, Event, On, State, Step};
+pub(crate) use waiting::Waiting;
 
 /// So many unread bytes are held for a caller that pulls; then the peer has to wait.
 pub(crate) const WINDOW: usize = 64 << 10;
@@ -219,6 +221,13 @@ impl Facts {
         (*head, *trailers, *waiting) = (None, None, None);
     }
 
+    /// Starts the connect budget, unless it runs already.
+    pub(crate) fn connect_within(&mut self, now: Instant) {
+        if self.connect_by.is_none() {
+            self.connect_by = now.plus(self.timeouts.connect);
+        }
+    }
+
     /// Body bytes that the caller has not taken.
     pub(crate) fn unread(&self) -> &[u8] {
         self.body.unread()
@@ -249,6 +258,11 @@ impl State {
         matches!(self, State::Done(_))
     }
 
+    /// Whether it stands in a pool's queue.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self, State::Waiting(_))
+    }
+
     /// Whether what a caller waits for has come.
     pub(crate) fn satisfies(&self, until: Until, facts: &Facts) -> bool {
         self.is_done()
@@ -268,6 +282,10 @@ impl State {
         match self {
             State::Dialing(s) => earlier(total, s.next.map(|at| (at, Due::NextAddress))),
             State::Sending(s) => earlier(total, s.until.map(|at| (at, Due::Leave))),
+            State::Waiting(_) => {
+                let connect = facts.connect_by;
+                earlier(total, connect.map(|at| (at, Due::Budget(Why::Connect))))
+            }
             State::Queued(_) | State::Receiving(_) => total,
             State::Done(_) => None,
         }
@@ -295,7 +313,7 @@ impl State {
         match self {
             // An outcome stands; only what it left behind goes.
             State::Done(done) => done,
-            State::Queued(_) | State::Dialing(_) => Done::failed(Error {
+            State::Queued(_) | State::Waiting(_) | State::Dialing(_) => Done::failed(Error {
                 kind,
                 state,
                 retry: true,

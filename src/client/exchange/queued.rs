@@ -13,6 +13,23 @@ impl On<Dial> for Queued {
     }
 }
 
+impl On<Full> for Queued {
+    fn on(self, _: Full, cx: &mut Cx<'_>) -> Step<Self, Full> {
+        cx.facts.connect_within(cx.now);
+        Step::to(Waiting)
+    }
+}
+
+impl On<Refused> for Queued {
+    fn on(self, _: Refused, _: &mut Cx<'_>) -> Step<Self, Refused> {
+        Step::to(Done::failed(Error {
+            kind: Kind::Limit(Limit::Backlog),
+            state: "Queued",
+            retry: true,
+        }))
+    }
+}
+
 impl On<Bound> for Queued {
     #[inline(always)]
     fn on(self, event: Bound, cx: &mut Cx<'_>) -> Step<Self, Bound> {

@@ -75,6 +75,7 @@ impl Cx<'_> {
         let again = stale && !self.facts.retried && harmless && self.facts.dropped == 0;
         if again {
             self.facts.retried = true;
+            self.facts.connect_by = None;
             self.out.posts.push(Post::Redial { owner: self.id });
         }
         again

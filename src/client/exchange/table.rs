@@ -10,6 +10,8 @@ machine! {
     states {
         /// No connection was found or asked for yet.
         Queued,
+        /// The pool is full: one of its connections is waited for.
+        Waiting,
         /// Connections are being made; the first to be ready is taken.
         Dialing,
         /// A connection is bound; request bytes are owed.
@@ -22,6 +24,10 @@ machine! {
     events {
         /// No idle connection fits: make one.
         Dial,
+        /// No idle connection fits, and the pool has all the connections it may have.
+        Full,
+        /// The same, and no more may wait.
+        Refused,
         /// The name has addresses.
         Resolved,
         /// One attempt's TCP connection is up; the others are of no use.
@@ -53,7 +59,11 @@ machine! {
     }
     table {
         Queued    + Dial          => Dialing;
+        Queued    + Full          => Waiting;
+        Queued    + Refused       => Done;
         Queued    + Bound         => Sending | Done;
+        Waiting   + Dial          => Dialing;
+        Waiting   + Bound         => Sending | Done;
         Dialing   + Resolved      => Dialing;
         Dialing   + Won           => Dialing;
         Dialing   + Bound         => Sending | Done;
@@ -82,10 +92,12 @@ machine! {
     }
     never {
         Queued:    Resolved | Won | AttemptFailed | Waited | Leave | Unsent | Uploaded | Head | Overflown | End | Broken;
-        Dialing:   Dial | Leave | Unsent | Uploaded | Head | Overflown | End | Broken;
-        Sending:   Dial | Resolved | Won | Bound | AttemptFailed | Overflown | End;
-        Receiving: Dial | Resolved | Won | Bound | AttemptFailed | Waited;
-        Done:      Dial | Bound | Waited | Head;
+        Waiting:   Full | Refused | Resolved | Won | AttemptFailed | Waited | Leave | Unsent | Uploaded | Head | Overflown
+                 | End | Broken;
+        Dialing:   Dial | Full | Refused | Leave | Unsent | Uploaded | Head | Overflown | End | Broken;
+        Sending:   Dial | Full | Refused | Resolved | Won | Bound | AttemptFailed | Overflown | End;
+        Receiving: Dial | Full | Refused | Resolved | Won | Bound | AttemptFailed | Waited;
+        Done:      Dial | Full | Refused | Bound | Waited | Head;
     }
 }
 
