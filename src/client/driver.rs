@@ -335,7 +335,16 @@ impl Engine {
             (Who::Connection(key), due) => {
                 self.step_connection(key, connection::Expired(due).into(), now)
             }
-            (Who::Exchange(id), Due::NextAddress | Due::Leave) => self.tell(id, exchange::Waited),
+            (Who::Exchange(id), Due::NextAddress) => self.tell(id, exchange::Waited),
+            (Who::Exchange(id), Due::Leave) => {
+                // The send timeout of a body that was withheld runs from here.
+                let connection = self.exchanges.get(id).and_then(|s| s.facts.connection);
+                self.tell(id, exchange::Waited);
+                self.run(now);
+                if let Some(key) = connection {
+                    self.arm(Who::Connection(key));
+                }
+            }
             (Who::Exchange(id), Due::Budget(why)) => self.tell(id, exchange::Expired(why)),
             // Only connections idle.
             (Who::Exchange(_), Due::Idle | Due::Over(_)) => {}

@@ -68,42 +68,57 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use crate::client::error::SocketError;
     use crate::client::event::{Effect, Event};
     use crate::client::{
-        Collect, Config, Content, Engine, Id, Key, Piece, Request, Scheme, Target, Timeouts,
+        Collect, Config, Content, Engine, Id, Keepalive, Key, Piece, Request, Scheme, Target,
+        Timeouts,
     };
-    use crate::time::Instant;
+    use crate::time::{Duration, Instant};
 
     use std::string::String;
     use std::vec::Vec;
 
     const T0: Instant = Instant(0);
 
-    fn started(engine: &mut Engine, fields: &[(&str, &str)]) -> (Id, Key) {
+    fn fetch(engine: &mut Engine, method: &str, fields: &[(&str, &str)]) -> Id {
         let target = Target::new(Scheme::Http, b"127.0.0.1", 80);
         let request = Request {
-            method: b"POST",
+            method: method.as_bytes(),
             path: b"/",
             query: b"",
             fields: fields.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())),
             body: Content::Pieces,
             limits: None,
         };
-        let id = engine
-            .fetch(
-                &target,
-                &request,
-                Timeouts::default(),
-                Collect::Whole,
-                None,
-                T0,
-            )
-            .unwrap();
-        let Some(Effect::Connect { key, .. }) = engine.poll() else {
-            panic!("no connection is made");
-        };
+        let keepalive = Some(Keepalive {
+            idle: Duration(1000),
+            pool_size: None,
+        });
+        let (timeouts, collect) = (Timeouts::default(), Collect::Whole);
+        engine
+            .fetch(&target, &request, timeouts, collect, keepalive, T0)
+            .unwrap()
+    }
+
+    /// The next connection that is ordered, made.
+    fn connected(engine: &mut Engine) -> Key {
+        loop {
+            match engine.poll().expect("no connection is made") {
+                Effect::Connect { key, .. } => {
+                    engine.handle(key, Event::Connected, T0);
+                    return key;
+                }
+                Effect::Close { .. } | Effect::Drive { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn started(engine: &mut Engine, method: &str, fields: &[(&str, &str)]) -> (Id, Key) {
+        let id = fetch(engine, method, fields);
         assert!(!engine.wants(id), "not before there is a connection");
-        engine.handle(key, Event::Connected, T0);
+        let key = connected(engine);
         assert!(engine.wants(id));
         (id, key)
     }
@@ -124,7 +139,7 @@ mod tests {
     fn chunks_are_framed_however_they_are_sent() {
         for step in [1, 3, 7, usize::MAX] {
             let mut engine = Engine::new(Config::default());
-            let (id, key) = started(&mut engine, &[("transfer-encoding", "chunked")]);
+            let (id, key) = started(&mut engine, "POST", &[("transfer-encoding", "chunked")]);
             let mut sent = flush(&mut engine, key, step);
             for piece in [b"hello".as_slice(), b"", &[b'x'; 26]] {
                 engine.supply(id, Piece::Bytes(piece), T0).unwrap();
@@ -145,7 +160,7 @@ mod tests {
     #[test]
     fn sent_bytes_are_let_go_and_none_is_lost() {
         let mut engine = Engine::new(Config::default());
-        let (id, key) = started(&mut engine, &[("content-length", "3000000")]);
+        let (id, key) = started(&mut engine, "POST", &[("content-length", "3000000")]);
         let mut sent = Vec::new();
         let mut expected = Vec::new();
         let mut unsent = 0;
@@ -165,5 +180,34 @@ mod tests {
         engine.supply(id, Piece::End, T0).unwrap();
         let head = sent.windows(4).position(|w| w == b"\r\n\r\n").unwrap() + 4;
         assert!(sent[head..] == expected, "the body differs");
+    }
+
+    /// What is supplied between the failure to send and the end of the connection is sent again, too.
+    #[test]
+    fn a_dead_connection_loses_no_piece() {
+        let mut engine = Engine::new(Config::default());
+        let (id, key) = started(&mut engine, "POST", &[("content-length", "0")]);
+        engine.supply(id, Piece::End, T0).unwrap();
+        flush(&mut engine, key, usize::MAX);
+        let answer = b"HTTP/1.1 204 No Content\r\n\r\n";
+        let mut buf = engine.input(key).unwrap();
+        buf.spare()[..answer.len()].copy_from_slice(answer);
+        engine.received(key, buf, answer.len(), T0);
+        engine.take(id, T0).unwrap();
+        while engine.poll().is_some() {}
+
+        let id = fetch(&mut engine, "PUT", &[("transfer-encoding", "chunked")]);
+        assert!(engine.wants(id), "on the kept connection");
+        engine.supply(id, Piece::Bytes(b"one"), T0).unwrap();
+        engine.handle(key, Event::SendFailed(SocketError::BrokenPipe), T0);
+        assert!(!engine.wants(id), "nothing can be sent");
+        // Its caller was at it.
+        engine.supply(id, Piece::Bytes(b"two"), T0).unwrap();
+        engine.handle(key, Event::Eof, T0);
+        let key = connected(&mut engine);
+        engine.supply(id, Piece::End, T0).unwrap();
+        let sent = String::from_utf8(flush(&mut engine, key, 7)).unwrap();
+        let body = sent.split_once("\r\n\r\n").unwrap().1;
+        assert_eq!(body, "3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n");
     }
 }

@@ -409,6 +409,6 @@ impl Upload {
             let due = since.max(owner.supplied).plus(owner.timeouts.send);
             return Some(due.map(|at| (at, Due::Budget(error::Why::Send))));
         }
-        owner.is_supplied().then_some(None)
+        owner.goes_on().then_some(None)
     }
 }

@@ -48,7 +48,7 @@ impl Facts {
         self.reused = event.reused;
         if self.supply.gate == Gate::Stopped {
             // Another connection took no more; this one is asked anew.
-            self.supply.gate = Gate::Open;
+            self.supply.gate = self.first_gate();
         }
     }
 }

@@ -67,6 +67,21 @@ impl Facts {
             && self.wire.len() < WINDOW
     }
 
+    /// Whether there may be more to send though nothing is owed now: the caller supplies it, or the
+    /// peer is to give leave.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.supply.gate != Gate::Stopped && !self.is_complete()
+    }
+
+    /// What a connection begins with: a body of which no byte was free to be sent waits for leave.
+    pub(super) fn first_gate(&self) -> Gate {
+        let untouched = self.dropped == 0 && self.wire.len() == self.encoded.head;
+        match self.encoded.expects && untouched {
+            true => Gate::Withheld,
+            false => Gate::Open,
+        }
+    }
+
     /// Takes in what the encoder learned about the body that is to come.
     #[inline]
     pub(crate) fn plan_body(&mut self) {
@@ -82,7 +97,12 @@ impl Facts {
         let wire = match self.supply.gate {
             Gate::Open => &mut self.wire,
             Gate::Withheld => &mut self.withheld,
-            Gate::Stopped => return Ok(()),
+            Gate::Stopped if self.head.is_some() => return Ok(()),
+            // The peer takes no more. Should the request be sent again, this belongs to it.
+            Gate::Stopped => match self.first_gate() {
+                Gate::Withheld => &mut self.withheld,
+                Gate::Open | Gate::Stopped => &mut self.wire,
+            },
         };
         match (&mut self.supply.rest, piece) {
             (_, Piece::Bytes([])) => return Ok(()),
