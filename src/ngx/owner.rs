@@ -111,6 +111,9 @@ struct Owner {
 /// Bytes that one request may be handed in one turn of the event loop before others get theirs.
 const FAIR_BYTES: usize = 256 << 10;
 
+/// As what a call for fewer bytes counts: 4096 of them are a share.
+const CALL_COST: usize = 64;
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Fairness {
     turn_ms: u64,
@@ -266,10 +269,11 @@ impl Owners {
         FAIR_BYTES.saturating_sub(owner.fairness.delivered)
     }
 
-    /// Counts bytes handed to the owner.
+    /// Counts bytes handed to the owner, or by it. Few of them, or none, cost a call all the same.
     pub(crate) fn delivered(&mut self, key: OwnerKey, n: usize) {
         if let Some(owner) = self.owner(key) {
-            owner.fairness.delivered = owner.fairness.delivered.saturating_add(n);
+            let cost = n.max(CALL_COST);
+            owner.fairness.delivered = owner.fairness.delivered.saturating_add(cost);
         }
     }
 

@@ -18,11 +18,18 @@ local ERROR = cdef.ERROR
 local _M = {}
 
 
+-- What an error says. It may be any value, and its metatable may throw.
+local function text_of(err)
+    local ok, text = pcall(tostring, err)
+    return ok and type(text) == "string" and text or type(err)
+end
+
+
 -- The iterator's next piece as a string, false at its end; nil, err.
 local function next_piece(body)
     local ok, piece, err = pcall(body)
     if not ok then
-        return nil, "the request body iterator failed: " .. tostring(piece)
+        return nil, "the request body iterator failed: " .. text_of(piece)
     end
 
     local kind = type(piece)
@@ -31,7 +38,7 @@ local function next_piece(body)
     elseif kind == "number" then
         return number_text(piece)
     elseif err ~= nil then
-        return nil, tostring(err)
+        return nil, text_of(err)
     elseif kind == "nil" then
         return false
     end
