@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup module run serve test lint unit integration states snapshots cases bench clean \
+.PHONY: help setup module run serve test lint unit integration states snapshots cases replay bench clean \
 	ready-module ready-test ready-bench
 
 CARGO ?= cargo
@@ -49,6 +49,7 @@ unit: ready-module ## Runs the tests that need no nginx; they also prove states/
 	$(CARGO) test $(LLHTTP)
 
 integration: ready-test module ## Runs t/ against nginx; TEST_NGINX_LIB=DIR takes another Test::Nginx.
+	$(CARGO) build --quiet $(ALL) --example replay
 	tools/prove $(or $(FILES),t $(wildcard t/scripts/*.pl t/scripts/*.t))
 
 states: ready-module ## Rewrites states/ from the transition tables.
@@ -59,6 +60,9 @@ snapshots: ready-module ## Rewrites the traces in snapshots/.
 
 cases: ready-module ## Rewrites the tests named in docs/cases.md from their titles.
 	UPDATE=1 $(CARGO) test --test tidy
+
+replay: ready-module ## Plays a trace from nginx's log again: make replay FILE=trace.log.
+	@$(CARGO) run --quiet --features sim --example replay $(FILE)
 
 bench: ready-bench module ## Measures the module against other ways to make a request.
 	@. build/env.sh; benchmark/run

@@ -1,13 +1,13 @@
 //! Replays every case in `cases/` and compares its trace with the `.snap` beside it.
 //!
-//! A case is a Markdown file: prose, then one fenced block, the script. Its trace must be the same
-//! whole, byte by byte, in reads of three bytes, and for every way of cutting one `send` in two.
+//! A case is a Markdown file: prose, then one fenced block: a script, or a trace from nginx's log, of
+//! which the facts are the script. What comes of it must be the same whole, byte by byte, in reads of three bytes, and for every way of cutting one `send` in two.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ngx_http_ffi_client::sim::{Cut, Script, coverage, replay};
+use ngx_http_ffi_client::sim::{Cut, Pasted, Script, coverage, facts, replay};
 use ngx_http_ffi_client::tables;
 
 /// Longer sends are cut at their ends and around steps of this many bytes only.
@@ -33,14 +33,22 @@ fn stem(path: &Path) -> String {
     path.file_stem().unwrap().to_string_lossy().into_owned()
 }
 
-fn script(path: &Path) -> Script {
+/// The language and the text of a file's first fenced block.
+fn fenced(path: &Path) -> (String, String) {
     let text = fs::read_to_string(path).unwrap();
-    let fenced = text
-        .split("```")
-        .nth(1)
-        .unwrap_or_else(|| panic!("{}: no fenced script", path.display()));
-    let body = fenced.split_once('\n').map_or("", |(_language, body)| body);
-    Script::parse(body).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    let blocks = text.split("\n```").nth(1);
+    let block = blocks.unwrap_or_else(|| panic!("{}: no fenced block", path.display()));
+    let (language, body) = block.split_once('\n').unwrap_or((block, ""));
+    (language.to_string(), body.to_string())
+}
+
+fn script(path: &Path) -> Script {
+    let (language, body) = fenced(path);
+    let parsed = match language.as_str() {
+        "trace" => Pasted::parse(&body).and_then(|pasted| pasted.script()),
+        _ => Script::parse(&body),
+    };
+    parsed.unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 fn play(name: &str, script: &Script, cut: Cut) -> String {
@@ -82,6 +90,22 @@ fn every_case_has_one_trace_however_it_is_cut() {
     assert!(replays > 1000, "only {replays} replays");
 }
 
+/// The facts alone make the trace: played again, they make it again.
+#[test]
+fn every_case_is_replayed_from_its_trace() {
+    for (name, script) in cases() {
+        let trace = facts(&script).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let pasted = Pasted::parse(&trace).unwrap_or_else(|e| panic!("{name}: {e}\n{trace}"));
+        let again = pasted.replay();
+        let again = again.unwrap_or_else(|e| panic!("{name}: {e}\n{trace}"));
+        assert!(
+            again == pasted.text(),
+            "{name} is played as\n{again}instead of\n{}",
+            pasted.text()
+        );
+    }
+}
+
 #[test]
 fn every_script_reads_back_as_it_is_written() {
     for (name, script) in cases() {
@@ -91,6 +115,31 @@ fn every_script_reads_back_as_it_is_written() {
         for (command, (_, read)) in commands().zip(again.commands()) {
             assert_eq!(command, read, "{name}");
         }
+    }
+}
+
+#[test]
+fn the_documented_trace_is_played_as_it_was() {
+    let path = folder().join("../docs/tracing.md");
+    let text = fs::read_to_string(path).unwrap();
+    let block = text.split("\n```trace\n").nth(1).unwrap();
+    let block = block.split("```").next().unwrap();
+    let pasted = Pasted::parse(block).unwrap();
+    assert_eq!(pasted.replay().unwrap(), pasted.text());
+    assert_eq!(pasted.text().lines().count(), block.lines().count());
+}
+
+#[test]
+fn what_the_log_shows_otherwise_is_not_played_as_it_was() {
+    let path = folder().join("cases/70-pasted-trace.md");
+    let text = fs::read_to_string(path).unwrap();
+    for (from, to) in [
+        ("Content-Length: 11", "Content-Length: 5"),
+        ("closed in ReadingBody", "closed in ReadingHead"),
+        ("     21ms c0 > eof", "     22ms c0 > eof"),
+    ] {
+        let pasted = Pasted::parse(&text.replace(from, to)).unwrap();
+        assert_ne!(pasted.replay().unwrap(), pasted.text(), "{from}");
     }
 }
 

@@ -58,6 +58,7 @@ local ERROR = cdef.ERROR
 local KEEPALIVE = cdef.KEEPALIVE
 local LIMITED = cdef.LIMITED
 local OK = cdef.OK
+local TRACE = cdef.TRACE
 local WHOLE = cdef.WHOLE
 
 local call = request.call
@@ -115,6 +116,7 @@ local function fetch_options(opts)
     local connect, send, read = opts.connect_timeout, opts.send_timeout, opts.read_timeout
     local deadline, expect, limits = opts.deadline, opts.expect_timeout, opts.limits
     local keepalive, proxied = opts.keepalive, opts.proxy_opts
+    local trace = opts.trace
     local scheme, host, port = target(opts.scheme, opts.host, opts.port)
     if not scheme then
         return nil, host
@@ -140,6 +142,9 @@ local function fetch_options(opts)
             return nil, err
         end
         flags = flags + LIMITED
+    end
+    if trace then
+        flags = flags + TRACE
     end
     local pieces
     pieces, err = put_message(method, path, query, headers, body)
@@ -205,7 +210,7 @@ local function fetch_uri(self, uri, params)
     local method, headers, body = params.method, params.headers, params.body
     path, query = params.path or path, params.query or query
     local keepalive, deadline, limits = params.keepalive, params.deadline, params.limits
-    local expect = params.expect_timeout
+    local expect, trace = params.expect_timeout, params.trace
     local idle_ms, pool = idle(params.keepalive_timeout), pool_name(params.pool)
     local pool_size, backlog = size(params.pool_size), backlog_of(params.backlog)
     local requests, time = size(params.keepalive_requests), milliseconds(params.keepalive_time)
@@ -221,6 +226,9 @@ local function fetch_uri(self, uri, params)
             return nil, err
         end
         flags = flags + LIMITED
+    end
+    if trace then
+        flags = flags + TRACE
     end
     local pieces
     pieces, err = put_message(method, path, query, headers, body)
@@ -303,6 +311,7 @@ function _M.connect(self, options, ...)
     local pool, pool_size = pool_name(options.pool), size(options.pool_size)
     local backlog, deadline = backlog_of(options.backlog), milliseconds(options.deadline)
     local requests, time = size(options.keepalive_requests), milliseconds(options.keepalive_time)
+    local flags = options.trace and TRACE or 0
     if options.proxy_opts or self.proxy_opts then
         return nil, NO_PROXY
     end
@@ -320,7 +329,7 @@ function _M.connect(self, options, ...)
     put_target(scheme, host, port)
     put_pool(pool, pool_size, backlog, requests, time)
     put_times(self._nhfc_connect, self._nhfc_send, self._nhfc_read, deadline, 0)
-    call.flags = 0
+    call.flags = flags
 
     local rc = C.nhfc_connect(get_request(), call, result)
     if rc == OK then
@@ -353,7 +362,7 @@ function _M.request(self, params)
     local method, path, query = params.method, params.path, params.query
     local headers, body, preread = params.headers, params.body, params.preread_body
     local deadline, expect = params.deadline, params.expect_timeout
-    local limits = params.limits
+    local limits, trace = params.limits, params.trace
 
     local id = self._nhfc_id
     if not id then
@@ -367,6 +376,9 @@ function _M.request(self, params)
             return nil, err
         end
         flags = flags + LIMITED
+    end
+    if trace then
+        flags = flags + TRACE
     end
     local pieces
     pieces, err = put_message(method, path, query, headers, body)

@@ -1,19 +1,18 @@
 //! The caller's side: start, wait, look, take.
 
 use alloc::boxed::Box;
+use alloc::string::ToString;
 
 use super::connection::{self, After, State as ConnectionState, within};
 use super::error::{Aborted, Error, Kind, Misuse};
 use super::exchange::{self, Facts, State};
 use super::out::Post;
 use super::pool::Shelf;
-use super::target::is_unix;
-use super::{Collect, Content, Engine, Id, Keepalive, NotReused, Request, Target, Timeouts, Until};
+use super::{Collect, Engine, Id, Keepalive, NotReused, Request, Target, Timeouts, Until};
 use crate::http::authority::Authority;
 use crate::http::fault::Limit;
 use crate::http::request::{encode, encode_connect};
 use crate::time::Instant;
-use crate::trace::Subject;
 
 impl Engine {
     /// Starts a request on a connection of its own, from the pool if one is idle. Afterwards the
@@ -62,7 +61,7 @@ impl Engine {
             Some(_) | None => After::Close,
         };
         let id = self.begin(shelf, facts, true, after)?;
-        self.trace_call(id, now, "fetch", target, Some(request));
+        self.trace_call(id, now, "fetch", Some(request));
         self.start(id, now);
         Ok(id)
     }
@@ -87,7 +86,7 @@ impl Engine {
         let mut facts = self.fresh_facts(timeouts, Collect::Stream, now);
         facts.life = target.life;
         let id = self.begin(shelf, facts, false, After::Hold)?;
-        self.trace_call::<core::iter::Empty<_>>(id, now, "connect", target, None);
+        self.trace_call::<()>(id, now, "connect", None);
         self.start(id, now);
         Ok(id)
     }
@@ -124,24 +123,7 @@ impl Engine {
         };
         self.pool.hold(shelf);
         let id = self.insert(facts, shelf, true, After::Hold)?;
-        if self.trace.is_on() {
-            let Engine {
-                pool,
-                trace,
-                exchanges,
-                ..
-            } = self;
-            let serial = exchanges.get(id).map_or(0, |slot| slot.facts.serial);
-            let subject = Subject { kind: 'e', serial };
-            trace_request(
-                trace,
-                now,
-                subject,
-                "request",
-                &pool.target(shelf),
-                Some(request),
-            );
-        }
+        self.trace_call(id, now, "request", Some(request));
         self.forget(held);
         if let Some(slot) = self.exchanges.get(id) {
             let job = slot.job();
@@ -158,9 +140,12 @@ impl Engine {
     /// # Errors
     /// Why the connection was closed instead.
     pub fn release(&mut self, id: Id, keepalive: Keepalive, now: Instant) -> Result<(), NotReused> {
+        if self.trace.has_facts() {
+            self.trace_exchange_fact(id, now, "release", &keepalive.idle.0.to_string());
+        }
         let verdict = self.releasable(id, now);
         let Ok((key, shelf, _)) = self.held(id) else {
-            self.abort(id, now);
+            self.give_up(id, now);
             return verdict;
         };
         if let Some(slot) = self.exchanges.get_mut(id) {
@@ -186,6 +171,13 @@ impl Engine {
         if self.exchanges.get(id).is_none() {
             return;
         }
+        if self.trace.has_facts() {
+            self.trace_exchange_fact(id, now, "abort", "");
+        }
+        self.give_up(id, now);
+    }
+
+    fn give_up(&mut self, id: Id, now: Instant) {
         self.out.posts.push(Post::Exchange(
             id,
             exchange::Aborted(Aborted::Caller).into(),
@@ -199,7 +191,10 @@ impl Engine {
 
     /// Other timeouts from now on. The deadline over everything stays as it was when the exchange
     /// began; the next one on the same connection begins with the new one.
-    pub fn set_timeouts(&mut self, id: Id, timeouts: Timeouts, _now: Instant) {
+    pub fn set_timeouts(&mut self, id: Id, timeouts: Timeouts, now: Instant) {
+        if self.trace.has_facts() {
+            self.trace_timeouts(id, timeouts, now);
+        }
         let Some(slot) = self.exchanges.get_mut(id) else {
             return;
         };
@@ -396,70 +391,5 @@ impl Engine {
             facts.clear();
             self.spare_facts.push(facts);
         }
-    }
-
-    fn trace_call<'a, F>(
-        &mut self,
-        id: Id,
-        now: Instant,
-        what: &str,
-        target: &Target<'_>,
-        request: Option<&Request<'a, F>>,
-    ) where
-        F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
-    {
-        if self.trace.is_on()
-            && let Some(slot) = self.exchanges.get(id)
-        {
-            let subject = Subject {
-                kind: 'e',
-                serial: slot.facts.serial,
-            };
-            trace_request(&mut self.trace, now, subject, what, target, request);
-        }
-    }
-}
-
-/// `fetch     POST http://a.test/up body=10000`: no query, no field, no body in it.
-fn trace_request<'a, F>(
-    trace: &mut crate::trace::Trace,
-    now: Instant,
-    subject: Subject,
-    what: &str,
-    target: &Target<'_>,
-    request: Option<&Request<'a, F>>,
-) where
-    F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
-{
-    use alloc::string::{String, ToString};
-    // A path is written as nginx writes it: unix:/path:/uri.
-    let (scheme, host) = (target.scheme.name(), String::from_utf8_lossy(target.host));
-    let port = match is_unix(target.host) {
-        true => String::new(),
-        false => target.port.to_string(),
-    };
-    match request {
-        Some(request) => {
-            let method = String::from_utf8_lossy(request.method);
-            let path = String::from_utf8_lossy(request.path);
-            let path = path.split('?').next().unwrap_or_default();
-            let body = match request.body {
-                Content::None => String::from("0"),
-                Content::Whole(body) => body.len().to_string(),
-                Content::Pieces => String::from("pieces"),
-            };
-            trace.line(
-                now,
-                subject,
-                '>',
-                format_args!("{what:<9} {method} {scheme}://{host}:{port}{path} body={body}"),
-            );
-        }
-        None => trace.line(
-            now,
-            subject,
-            '>',
-            format_args!("{what:<9} {scheme}://{host}:{port}"),
-        ),
     }
 }

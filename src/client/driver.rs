@@ -44,6 +44,9 @@ impl Buf {
 impl Engine {
     /// Takes in a fact about a connection.
     pub fn handle(&mut self, key: Key, event: Event<'_>, now: Instant) {
+        if self.trace.has_facts() {
+            self.trace_event(key, &event, now);
+        }
         let event = match event {
             Event::Resolved(list) => return self.resolved(key, list, now),
             Event::Unresolved(e) => connection::Unresolved(e).into(),
@@ -123,6 +126,9 @@ impl Engine {
 
     /// The first `n` bytes of [`Engine::output`] were handed to the socket.
     pub fn sent(&mut self, key: Key, n: usize, now: Instant) {
+        if self.trace.has_facts() {
+            self.trace_sent(key, now, n);
+        }
         let left = self.output(key).len();
         let Some(slot) = self.connections.get_mut(key) else {
             self.counters.stale += 1;
@@ -196,6 +202,9 @@ impl Engine {
     /// `n` bytes were received into the room of `buf`.
     pub fn received(&mut self, key: Key, buf: Buf, n: usize, now: Instant) {
         let n = n.min(buf.room);
+        if self.trace.has_facts() {
+            self.trace_bytes(key, now, &buf.bytes[buf.start..buf.start + n]);
+        }
         match buf.home {
             Home::Body(owner) => {
                 let Some(slot) = self.exchanges.get_mut(owner) else {
@@ -331,6 +340,12 @@ impl Engine {
     }
 
     fn expired(&mut self, who: Who, due: Due, now: Instant) {
+        if self.trace.has_facts() {
+            match who {
+                Who::Connection(key) => self.trace_fact(key, now, "expired", ""),
+                Who::Exchange(id) => self.trace_exchange_fact(id, now, "expired", ""),
+            }
+        }
         match (who, due) {
             (Who::Connection(key), due) => {
                 self.step_connection(key, connection::Expired(due).into(), now)
@@ -354,6 +369,9 @@ impl Engine {
 
     /// The worker closes this connection now, whatever it does.
     pub fn shut(&mut self, key: Key, now: Instant) {
+        if self.trace.has_facts() {
+            self.trace_fact(key, now, "shut", "");
+        }
         self.step_connection(key, connection::Aborted(Aborted::Shutdown).into(), now);
         self.run(now);
     }
@@ -362,6 +380,9 @@ impl Engine {
     pub fn shutdown(&mut self, now: Instant) {
         let exchanges: Vec<Id> = self.exchanges.keys().collect();
         for id in exchanges {
+            if self.trace.has_facts() {
+                self.trace_exchange_fact(id, now, "shutdown", "");
+            }
             self.tell(id, exchange::Aborted(Aborted::Shutdown));
             self.run(now);
         }

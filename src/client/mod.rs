@@ -40,6 +40,7 @@ mod run;
 mod target;
 #[cfg(test)]
 mod tests;
+mod tracing;
 mod upload;
 
 use deadlines::Deadlines;
@@ -234,6 +235,7 @@ pub struct Engine {
     deadlines: Deadlines,
     out: Out,
     trace: Trace,
+    watched: tracing::Watched,
     alerts: VecDeque<String>,
     counters: Counters,
     config: Config,
@@ -258,6 +260,7 @@ impl Engine {
             deadlines: Deadlines::default(),
             out: Out::new(config.limits),
             trace: Trace::new(),
+            watched: tracing::Watched::default(),
             alerts: VecDeque::new(),
             counters: Counters::default(),
             config,
@@ -268,16 +271,6 @@ impl Engine {
             touched: (None, None),
             serials: (0, 0),
         }
-    }
-
-    /// Writes trace lines from now on, or no more.
-    pub fn set_trace(&mut self, on: bool) {
-        self.trace.set(on);
-    }
-
-    /// The next trace line.
-    pub fn poll_trace(&mut self) -> Option<String> {
-        self.trace.poll()
     }
 
     /// Whether there is a trace line or an alert to be polled.

@@ -24,6 +24,7 @@ mod audit;
 pub(crate) use audit::Seen;
 mod places;
 pub(crate) use places::Place;
+mod traced;
 
 /// A shelf's place. Valid while somebody holds it: [`Pool::acquire`] and [`Pool::hold`] count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +40,7 @@ struct ShelfData {
     proxy: Option<(Box<[u8]>, u16)>,
     /// What requests carry behind their target unless the caller gives a Host.
     version_and_host: Box<[u8]>,
+    traced: bool,
     /// Least recently used first.
     idle: VecDeque<Idle>,
     /// Connections and exchanges that name this shelf.
@@ -89,6 +91,8 @@ pub(crate) struct Pool {
     groups: Slab<Group>,
     default_size: usize,
     parkings: u64,
+    /// The origins that are traced.
+    traced: alloc::vec::Vec<traced::Origin>,
 }
 
 /// Most callers ask the same few origins.
@@ -109,6 +113,7 @@ impl Pool {
             groups: Slab::new(),
             default_size,
             parkings: 0,
+            traced: alloc::vec::Vec::new(),
         }
     }
 
@@ -285,8 +290,10 @@ impl Pool {
             self.forget_unused();
         }
         let group = self.group(target.pool);
+        let traced = self.traces(target);
         let index = self.shelves.insert(ShelfData {
             group,
+            traced,
             hash,
             scheme: target.scheme,
             host: target.host.into(),

@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use super::connection::{self, Connecting, Link, Reason, Resolving, State};
+use super::connection::{self, Connecting, Link, Resolving, State};
 use super::deadlines::{Due, Who};
 use super::error::{Aborted, Error, Kind, SocketError};
 use super::event::Effect;
@@ -130,7 +130,7 @@ impl Engine {
             }
         }
         if self.trace.is_on() {
-            self.trace_connection(subject, (from, to), why, mark, now);
+            self.trace_connection(key, subject, (from, to), why, mark, now);
         }
         match is_closed {
             true => self.bury(key),
@@ -250,7 +250,7 @@ impl Engine {
         });
         if self.trace.is_on() {
             let subject = Subject { kind: 'c', serial };
-            self.trace_orders(mark, subject, now);
+            self.trace_open(key, subject, mark, now);
         }
         self.touch_connection(key);
     }
@@ -354,112 +354,6 @@ impl Engine {
         );
         assert!(!self.config.strict, "{text}");
         self.alerts.push_back(text);
-    }
-
-    /// Traces a connection's move and the orders given with it.
-    #[cold]
-    #[inline(never)]
-    fn trace_connection(
-        &mut self,
-        who: Subject,
-        (from, to): (u8, u8),
-        why: Option<Reason>,
-        mark: usize,
-        now: Instant,
-    ) {
-        if from != to {
-            let table = &State::DESCRIPTION;
-            let (from, to) = (table.state(from), table.state(to));
-            match why {
-                Some(why) => self
-                    .trace
-                    .line(now, who, '=', format_args!("{from} -> {to}   {why}")),
-                None => self
-                    .trace
-                    .line(now, who, '=', format_args!("{from} -> {to}")),
-            }
-        }
-        self.trace_orders(mark, who, now);
-    }
-
-    /// Traces the orders given since `mark`. Drives and wakes depend on how bytes were cut.
-    fn trace_orders(&mut self, mark: usize, who: Subject, now: Instant) {
-        for effect in self.out.effects.iter().skip(mark) {
-            match effect {
-                Effect::Resolve { key } | Effect::ConnectUnix { key } => {
-                    let what = match effect {
-                        Effect::Resolve { .. } => "resolve",
-                        _ => "connect",
-                    };
-                    let shelf = self.connections.get(*key).map(|slot| slot.link.shelf);
-                    let host = shelf.map(|s| {
-                        alloc::string::String::from_utf8_lossy(self.pool.peer(s).0).into_owned()
-                    });
-                    self.trace.line(
-                        now,
-                        who,
-                        '<',
-                        format_args!("{what:<9} {}", host.unwrap_or_default()),
-                    );
-                }
-                Effect::Connect { address, .. } => {
-                    self.trace
-                        .line(now, who, '<', format_args!("connect   {address}"));
-                }
-                Effect::Handshake { .. } => {
-                    self.trace.line(now, who, '<', format_args!("handshake"))
-                }
-                Effect::Drive { .. } | Effect::Close { .. } | Effect::Wake { .. } => {}
-            }
-        }
-    }
-
-    /// Traces an exchange's move and what the caller will see of it.
-    #[cold]
-    #[inline(never)]
-    fn trace_exchange(&mut self, id: Id, who: Subject, (from, on, to): (u8, u8, u8), now: Instant) {
-        let table = &exchange::State::DESCRIPTION;
-        let (from, on, to) = (table.state(from), table.event(on), table.state(to));
-        if from != to {
-            self.trace
-                .line(now, who, '=', format_args!("{from} -> {to}"));
-        }
-        let Engine {
-            exchanges, trace, ..
-        } = self;
-        let Some(slot) = exchanges.get(id) else {
-            return;
-        };
-        if on == "Head"
-            && let Some(head) = &slot.facts.head
-        {
-            let (status, minor, lines) = (head.status, head.minor, head.fields.len());
-            trace.line(
-                now,
-                who,
-                '<',
-                format_args!("head      {status} HTTP/1.{minor} {lines} lines"),
-            );
-        }
-        let exchange::State::Done(done) = &slot.state else {
-            return;
-        };
-        if from == to {
-            return;
-        }
-        match done.result {
-            Err(error) => trace.line(
-                now,
-                who,
-                '<',
-                format_args!("failed    {error} in {}", error.state),
-            ),
-            Ok(()) if slot.request => {
-                let trailers = slot.facts.trailers.as_ref().map_or(0, |t| t.len());
-                trace.line(now, who, '<', format_args!("end       {trailers} trailers"));
-            }
-            Ok(()) => trace.line(now, who, '<', format_args!("connected")),
-        }
     }
 }
 

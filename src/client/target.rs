@@ -85,6 +85,25 @@ impl<'a> Target<'a> {
         }
     }
 
+    /// An origin as people write it: `http://host` or `http://host:port`, perhaps with a slash
+    /// behind it.
+    pub fn parse(origin: &'a [u8]) -> Option<Target<'a>> {
+        let (scheme, rest) = match origin.split_first_chunk::<7>() {
+            Some((b"http://", rest)) => (Scheme::Http, rest),
+            _ => (Scheme::Https, origin.strip_prefix(b"https://")?),
+        };
+        let rest = rest.strip_suffix(b"/").unwrap_or(rest);
+        // The colons of an IPv6 address are within its brackets.
+        let bracket = rest.iter().rposition(|&b| b == b']').unwrap_or(0);
+        let colon = rest[bracket..].iter().position(|&b| b == b':');
+        let (host, port) = match colon.map(|at| rest.split_at(bracket + at)) {
+            Some((host, port)) => (host, digits(&port[1..])?),
+            None => (rest, scheme.port()),
+        };
+        let target = Target::new(scheme, host, port);
+        target.normal().check().is_ok().then_some(target)
+    }
+
     /// As the pool tells targets apart: IPv6 addresses out of their brackets, unix domain sockets
     /// without a port.
     pub(crate) fn normal(self) -> Target<'a> {
@@ -126,6 +145,16 @@ impl<'a> Target<'a> {
             port: (self.port != self.scheme.port()).then_some(self.port),
         }
     }
+}
+
+/// A port, without a sign.
+fn digits(text: &[u8]) -> Option<u16> {
+    let plain = text.iter().all(u8::is_ascii_digit);
+    core::str::from_utf8(text)
+        .ok()
+        .filter(|_| plain)?
+        .parse()
+        .ok()
 }
 
 /// An IPv6 address out of its brackets; anything else as it is.
@@ -228,6 +257,42 @@ mod tests {
             assert_eq!(target(bad), Err(Misuse::Host), "{bad:?}");
         }
         assert_eq!(known(b"unix:/run/a.sock"), None);
+    }
+
+    #[test]
+    fn origins_are_read() {
+        for (text, scheme, host, port) in [
+            ("http://a.test", Scheme::Http, "a.test", 80),
+            ("https://a.test/", Scheme::Https, "a.test", 443),
+            ("http://10.0.0.1:8080", Scheme::Http, "10.0.0.1", 8080),
+            ("http://[::1]:81", Scheme::Http, "[::1]", 81),
+            ("https://[::1]", Scheme::Https, "[::1]", 443),
+        ] {
+            let found = Target::parse(text.as_bytes());
+            assert_eq!(
+                found,
+                Some(Target::new(scheme, host.as_bytes(), port)),
+                "{text}"
+            );
+        }
+        for bad in [
+            "",
+            "a.test",
+            "http:/a",
+            "ftp://a",
+            "http://",
+            "http://a:",
+            "http://a:0",
+            "http://a:65536",
+            "http://a:+1",
+            "http://a:b",
+            "http://a/b",
+            "http://a@b",
+            "http://::1",
+            "http://[::1]1",
+        ] {
+            assert_eq!(Target::parse(bad.as_bytes()), None, "{bad}");
+        }
     }
 
     #[test]

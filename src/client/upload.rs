@@ -22,6 +22,9 @@ impl Engine {
     /// # Errors
     /// More or less than was announced. The request cannot be completed then: abort it.
     pub fn supply(&mut self, id: Id, piece: Piece<'_>, now: Instant) -> Result<(), Error> {
+        if self.trace.is_on() {
+            self.trace_piece(id, piece, now);
+        }
         let Some(slot) = self
             .exchanges
             .get_mut(id)
@@ -29,19 +32,6 @@ impl Engine {
         else {
             return Ok(());
         };
-        if self.trace.is_on() {
-            let subject = slot.subject();
-            match piece {
-                Piece::Bytes(bytes) => {
-                    let n = bytes.len();
-                    self.trace
-                        .line(now, subject, '>', format_args!("supply    {n}"));
-                }
-                Piece::End => self
-                    .trace
-                    .line(now, subject, '>', format_args!("supply    end")),
-            }
-        }
         let state = slot.state.name();
         slot.facts.take_piece(piece, now).map_err(|misuse| Error {
             retry: false,

@@ -31,6 +31,19 @@ impl Limits {
         body: u64::MAX,
     };
 
+    /// Each by the name that scripts and traces use.
+    pub(crate) fn named(&self) -> [(&'static str, u64); 7] {
+        [
+            ("head", self.head.into()),
+            ("lines", self.lines.into()),
+            ("interim", self.interim.into()),
+            ("extensions", self.extensions.into()),
+            ("trailers", self.trailers.into()),
+            ("whole", self.whole),
+            ("most", self.body),
+        ]
+    }
+
     /// The lower one of each.
     #[must_use]
     pub fn lower(self, other: Limits) -> Limits {

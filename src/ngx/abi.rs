@@ -37,6 +37,9 @@ pub const LIMITED: u32 = 4;
 /// [`Call::flags`]: the request's body comes in pieces.
 pub const PIECES: u32 = 8;
 
+/// [`Call::flags`]: write what happens to the error log.
+pub const TRACE: u32 = 64;
+
 /// [`Reply::flags`]: a body follows the head.
 pub const HAS_BODY: u32 = 1;
 /// [`Reply::flags`]: nothing more will come.

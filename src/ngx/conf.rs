@@ -18,6 +18,7 @@
 //! | `nhfc_max_body_size` | http | `128m` |
 //! | `nhfc_system_resolver` | http | `on` |
 //! | `nhfc_trace` | http | `off` |
+//! | `nhfc_trace_bytes` | http | `off` |
 //!
 //! A timeout of 0 means no limit, and so do `nhfc_keepalive_requests` and `nhfc_keepalive_time` of 0.
 //! What is `http` only is the worker's, because a connection may serve several locations in its
@@ -28,18 +29,19 @@ use core::mem::offset_of;
 use core::ptr::{self, NonNull};
 
 use ngx::ffi::{
-    NGX_CONF_FLAG, NGX_CONF_TAKE1, NGX_CONF_TAKE12, NGX_CONF_UNSET, NGX_HTTP_LOC_CONF,
-    NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF,
-    ngx_command_t, ngx_conf_check_num_bounds, ngx_conf_num_bounds_t, ngx_conf_set_flag_slot,
-    ngx_conf_set_msec_slot, ngx_conf_set_num_slot, ngx_conf_set_off_slot, ngx_conf_set_size_slot,
-    ngx_conf_t, ngx_flag_t, ngx_http_request_t, ngx_int_t, ngx_msec_t, ngx_palloc, ngx_str_t,
-    ngx_uint_t, off_t,
+    NGX_CONF_1MORE, NGX_CONF_FLAG, NGX_CONF_TAKE1, NGX_CONF_TAKE12, NGX_CONF_UNSET,
+    NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET,
+    NGX_HTTP_SRV_CONF, ngx_command_t, ngx_conf_check_num_bounds, ngx_conf_num_bounds_t,
+    ngx_conf_set_flag_slot, ngx_conf_set_msec_slot, ngx_conf_set_num_slot, ngx_conf_set_off_slot,
+    ngx_conf_set_size_slot, ngx_conf_t, ngx_http_request_t, ngx_int_t, ngx_msec_t, ngx_palloc,
+    ngx_str_t, ngx_uint_t, off_t,
 };
 use ngx_http_ffi_client::{Config, Duration, Limits, Timeouts};
 
 use crate::lua::{Directives, Lua};
 use crate::module::{self, Shared};
 use crate::system::{self, Files, System};
+use crate::tracing::{self, Tracing};
 
 const UNSET: ngx_int_t = NGX_CONF_UNSET as ngx_int_t;
 const UNSET_MSEC: ngx_msec_t = ngx_msec_t::MAX;
@@ -61,9 +63,9 @@ pub(crate) struct MainConf {
     extension_size: usize,
     trailer_size: usize,
     body_size: off_t,
-    trace: ngx_flag_t,
     pub(crate) files: Option<Files>,
     pub(crate) system: Option<NonNull<System>>,
+    pub(crate) tracing: Tracing,
     pub(crate) lua: Option<Lua>,
 }
 
@@ -124,7 +126,7 @@ static LINES: Shared<ngx_conf_num_bounds_t> = Shared::new(ngx_conf_num_bounds_t 
 });
 
 /// The command table.
-pub(crate) static COMMANDS: Shared<[ngx_command_t; 18]> = Shared::new([
+pub(crate) static COMMANDS: Shared<[ngx_command_t; 19]> = Shared::new([
     anywhere(
         c"nhfc_connect_timeout",
         ngx_conf_set_msec_slot,
@@ -212,10 +214,17 @@ pub(crate) static COMMANDS: Shared<[ngx_command_t; 18]> = Shared::new([
     ),
     directive(
         c"nhfc_trace",
+        NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE,
+        tracing::set_trace,
+        NGX_HTTP_MAIN_CONF_OFFSET,
+        0,
+    ),
+    directive(
+        c"nhfc_trace_bytes",
         NGX_HTTP_MAIN_CONF | NGX_CONF_FLAG,
         ngx_conf_set_flag_slot,
         NGX_HTTP_MAIN_CONF_OFFSET,
-        offset_of!(MainConf, trace),
+        offset_of!(MainConf, tracing.bytes),
     ),
     ngx_command_t::empty(),
 ]);
@@ -244,9 +253,9 @@ pub(crate) unsafe extern "C" fn create_main(cf: *mut ngx_conf_t) -> *mut c_void 
         extension_size: UNSET_SIZE,
         trailer_size: UNSET_SIZE,
         body_size: UNSET_OFF,
-        trace: UNSET,
         files: None,
         system: None,
+        tracing: Tracing::UNSET,
         lua: None,
     };
     // SAFETY: nginx passes the configuration being read.
@@ -319,11 +328,6 @@ impl MainConf {
             config.life.time = Duration(u32::try_from(self.keepalive_time).unwrap_or(u32::MAX));
         }
         config
-    }
-
-    /// Whether the state trace goes to the error log.
-    pub(crate) fn trace(&self) -> bool {
-        self.trace == 1
     }
 
     fn limits(&self) -> Limits {

@@ -63,16 +63,13 @@ impl State {
         let keepalive = call
             .has(abi::KEEPALIVE)
             .then(|| keepalive(&in_force, numbers.idle_ms, numbers.pool_size));
-        self.engine
-            .fetch(
-                &target(call)?,
-                &request(call, limits.as_ref()),
-                timeouts,
-                Collect::Whole,
-                keepalive,
-                now(),
-            )
-            .map_err(text)
+        let (target, request) = (target(call)?, request(call, limits.as_ref()));
+        let collect = Collect::Whole;
+        self.tracing(call, |state| {
+            let engine = &mut state.engine;
+            engine.fetch(&target, &request, timeouts, collect, keepalive, now())
+        })
+        .map_err(text)
     }
 
     /// Notes whence the exchange comes that is about to be begun.
@@ -93,8 +90,7 @@ impl State {
                 .get_or_insert_with(|| in_force.pool_size(0));
         }
         let id = self
-            .engine
-            .connect(&target, timeouts, now())
+            .tracing(call, |state| state.engine.connect(&target, timeouts, now()))
             .map_err(text)?;
         self.assign(r, id, Started::Connect)?;
         Ok(id)
@@ -117,10 +113,9 @@ impl State {
         };
         let (timeouts, limits) = (timeouts(&self.in_force(r), call.numbers()), call.limits());
         self.engine.set_timeouts(held, timeouts, now());
-        let id = self
-            .engine
-            .request(held, &request(call, limits.as_ref()), collect, now())
-            .map_err(text)?;
+        let request = request(call, limits.as_ref());
+        let begin = |state: &mut State| state.engine.request(held, &request, collect, now());
+        let id = self.tracing(call, begin).map_err(text)?;
         reply.id = 0.0;
         self.owners.withdraw(held);
         let started = Started::Request { whole };

@@ -11,6 +11,7 @@
 //!   sockets, `socket` and `timer` are nginx's side of both; `names` asks nginx's resolver, `system`
 //!   is what there is without one.
 //! - `owner` ends a request's exchanges with the request, `wait` lets a coroutine wait for one.
+//! - `tracing` finds out who is traced, `log` writes to nginx's log.
 //!
 //! This is the only crate that names nginx or follows a raw pointer. It has no opinion on HTTP:
 //! whatever could be decided without nginx is decided in the engine, where it can be tested
@@ -32,5 +33,6 @@ mod result;
 mod socket;
 mod system;
 mod timer;
+mod tracing;
 mod wait;
 mod worker;

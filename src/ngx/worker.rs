@@ -210,6 +210,7 @@ pub(crate) fn exit() {
     let leave = || {
         if let Some(mut state) = state {
             state.engine.shutdown(now());
+            state.report();
             state.close_all();
         }
     };
@@ -221,7 +222,7 @@ impl State {
         let conf = module::main_conf()?;
         let lua = conf.lua?;
         let mut engine = Engine::new(conf.engine());
-        engine.set_trace(conf.trace());
+        conf.tracing.set(&mut engine);
         Some(State {
             engine,
             sockets: Sockets::default(),

@@ -1,16 +1,15 @@
 //! The callers of the world: they ask, wait, take what comes and say what they saw.
 
+use std::collections::VecDeque;
 use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use super::script::{Ask, Pieces};
+use super::parts::{self, Parts};
+use super::script::Ask;
 use super::world::World;
 use crate::client::Target;
-use crate::{
-    Collect, Content, Duration, Error, Id, Keepalive, Life, Piece, Proxy, Request, Status,
-    Timeouts, Until,
-};
+use crate::{Collect, Duration, Error, Id, Keepalive, Life, Piece, Proxy, Status, Timeouts, Until};
 
 /// What a caller wants of its exchange, and what it has seen of it.
 #[derive(Debug)]
@@ -21,6 +20,8 @@ pub(super) struct Caller {
     pub(super) stream: bool,
     /// Has more of its request's body.
     pub(super) supplies: bool,
+    /// What that is, as far as it is known from a trace.
+    pub(super) known: VecDeque<u8>,
     /// Was asked for a piece of it, which it owes.
     pub(super) asked: bool,
     /// Does not read on its own.
@@ -38,11 +39,21 @@ pub(super) struct Caller {
     pub(super) outcome: Option<Result<(), Error>>,
 }
 
+impl Caller {
+    /// The next bytes of its request's body.
+    fn piece(&mut self, n: usize) -> Vec<u8> {
+        let known = self.known.len().min(n);
+        let mut piece: Vec<u8> = self.known.drain(..known).collect();
+        piece.resize(n, b'x');
+        piece
+    }
+}
+
 impl World {
     pub(super) fn fetch(&mut self, ask: &Ask) {
-        let body = ask.body.map(|n| std::vec![b'x'; n]);
-        let fields = fields(ask);
-        let request = request(ask, &fields, body.as_deref());
+        let parts = Parts::of(ask);
+        let fields = parts.fields();
+        let request = parts.request(&fields);
         let keepalive = ask.keepalive.map(|idle| Keepalive {
             idle: Duration(idle),
             pool_size: ask.size,
@@ -51,7 +62,7 @@ impl World {
         let result = self.engine.fetch(
             &target(ask),
             &request,
-            timeouts(ask.timeouts),
+            timeouts(ask),
             collect,
             keepalive,
             self.now,
@@ -60,18 +71,17 @@ impl World {
     }
 
     pub(super) fn connect(&mut self, ask: &Ask) {
-        let timeouts = timeouts(ask.timeouts);
+        let timeouts = timeouts(ask);
         let result = self.engine.connect(&target(ask), timeouts, self.now);
         self.begun(result, ask);
     }
 
     pub(super) fn request(&mut self, number: u32, ask: &Ask) -> Result<(), String> {
         let held = self.caller(number)?.id;
-        let body = ask.body.map(|n| std::vec![b'x'; n]);
-        self.engine
-            .set_timeouts(held, timeouts(ask.timeouts), self.now);
-        let fields = fields(ask);
-        let request = request(ask, &fields, body.as_deref());
+        let parts = Parts::of(ask);
+        self.engine.set_timeouts(held, timeouts(ask), self.now);
+        let fields = parts.fields();
+        let request = parts.request(&fields);
         let result = self.engine.request(held, &request, collect(ask), self.now);
         if result.is_ok() {
             self.caller(number)?.gone = true;
@@ -90,6 +100,7 @@ impl World {
             path: ask.path.clone(),
             stream: ask.stream,
             supplies: ask.pieces.is_some(),
+            known: parts::body_sent(ask).into(),
             asked: false,
             paused: false,
             waits: None,
@@ -137,7 +148,7 @@ impl World {
         let (id, stream, told) = (caller.id, caller.stream, caller.told);
         caller.asked = false;
         caller.supplies &= n.is_some();
-        let bytes = n.map(|n| std::vec![b'x'; n]);
+        let bytes = n.map(|n| caller.piece(n));
         let piece = bytes.as_deref().map_or(Piece::End, Piece::Bytes);
         if let Err(error) = self.engine.supply(id, piece, self.now) {
             self.note(&format!("e{number} supply: {error}"));
@@ -186,7 +197,7 @@ impl World {
 
     pub(super) fn set_timeouts(&mut self, number: u32, ms: [u32; 4]) -> Result<(), String> {
         let id = self.caller(number)?.id;
-        self.engine.set_timeouts(id, timeouts(ms), self.now);
+        self.engine.set_timeouts(id, plain_timeouts(ms), self.now);
         Ok(())
     }
 
@@ -295,7 +306,18 @@ fn target(ask: &Ask) -> Target<'_> {
     }
 }
 
-fn timeouts(ms: [u32; 4]) -> Timeouts {
+fn timeouts(ask: &Ask) -> Timeouts {
+    let times = plain_timeouts(ask.timeouts);
+    match ask.leave {
+        0 => times,
+        leave => Timeouts {
+            expect: Duration(leave),
+            ..times
+        },
+    }
+}
+
+fn plain_timeouts(ms: [u32; 4]) -> Timeouts {
     let [connect, send, read, total] = ms.map(Duration);
     Timeouts {
         connect,
@@ -303,37 +325,6 @@ fn timeouts(ms: [u32; 4]) -> Timeouts {
         read,
         total,
         ..Timeouts::default()
-    }
-}
-
-fn fields(ask: &Ask) -> Vec<(&'static str, String)> {
-    let mut fields = Vec::new();
-    if ask.expect {
-        fields.push(("Expect", "100-Continue".to_string()));
-    }
-    match ask.pieces {
-        Some(Pieces::Length(n)) => fields.push(("Content-Length", n.to_string())),
-        Some(Pieces::Chunked) => fields.push(("Transfer-Encoding", "chunked".to_string())),
-        None => {}
-    }
-    fields
-}
-
-fn request<'a>(
-    ask: &'a Ask,
-    fields: &'a [(&'static str, String)],
-    body: Option<&'a [u8]>,
-) -> Request<'a, impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone> {
-    Request {
-        method: ask.method.as_bytes(),
-        path: ask.path.as_bytes(),
-        query: b"",
-        fields: fields.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())),
-        body: match ask.pieces {
-            Some(_) => Content::Pieces,
-            None => body.map_or(Content::None, Content::Whole),
-        },
-        limits: ask.limits.as_ref(),
     }
 }
 

@@ -4,18 +4,26 @@
 //! How the bytes of each `send` are cut into reads is the caller's choice ([`Cut`]) and must not
 //! change the trace. The sockets are edge-triggered, as nginx's are: the world reads until nothing
 //! is left or wanted, and after that only when the engine says [`Effect::Drive`](crate::Effect).
+//!
+//! A [`Pasted`] is a trace with its bytes, out of nginx's log, that is played again.
 
 mod answer;
+mod before;
 mod callers;
 mod check;
 pub mod coverage;
+mod parts;
+mod pasted;
 mod peer;
+mod playing;
+mod quoted;
 mod script;
 mod sockets;
 mod words;
 mod world;
 
 pub use answer::{Answer, Delimited};
+pub use pasted::Pasted;
 pub use script::{Ask, Command, Fact, Handshake, Script};
 pub use world::{Cut, World};
 
@@ -32,6 +40,20 @@ pub fn replay(script: &Script, cut: Cut) -> Result<std::string::String, std::str
         world
             .check()
             .map_err(|e| std::format!("line {line}: after {command:?}: {e}"))?;
+    }
+    world.finish()
+}
+
+/// Plays a script and returns its trace with all facts: what a [`Pasted`] is made of.
+///
+/// # Errors
+/// As for [`replay`].
+pub fn facts(script: &Script) -> Result<std::string::String, std::string::String> {
+    let mut world = World::of_facts(crate::Limits::default());
+    for (line, command) in script.commands() {
+        world
+            .play(command)
+            .map_err(|e| std::format!("line {line}: {e}"))?;
     }
     world.finish()
 }

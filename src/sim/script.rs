@@ -14,8 +14,9 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use super::answer::Answer;
+use super::quoted::bytes;
 use super::words;
-use crate::{Limits, Scheme, SocketError};
+use crate::{Event, Limits, Scheme, SocketError};
 
 /// What is asked for, whom, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,8 +53,12 @@ pub struct Ask {
     pub proxy: Option<(String, u16)>,
     /// connect, send, read, total in milliseconds.
     pub timeouts: [u32; 4],
+    /// How long leave to send the body is waited for; 0: as ever.
+    pub leave: u32,
     /// What the response may cost, where the caller says it.
     pub limits: Option<Limits>,
+    /// The request as it went out, when it is known from a trace; empty otherwise.
+    pub wire: Vec<u8>,
 }
 
 /// How a body in pieces is framed.
@@ -149,14 +154,20 @@ pub enum Command {
     Edge(u32),
     /// A fact about a connection that is closed.
     Late(u32, Fact),
+    /// Something about a connection fails, and how.
+    Fails(u32, Event<'static>),
     /// A fact that cannot be.
     Lie(u32, Fact),
     /// A handler panics, after so many others.
     Fuse(u32),
     /// The worker closes the connection.
     Shut(u32),
-    /// Time passes.
+    /// Time passes, and what becomes due is carried out.
     Wait(u32),
+    /// Time passes, nothing else.
+    Clock(u32),
+    /// What is due is carried out.
+    Expire,
     /// The worker leaves.
     Shutdown,
 }
@@ -191,6 +202,11 @@ impl Script {
             commands.push((i + 1, command));
         }
         Ok(Script { commands })
+    }
+
+    /// A script of these commands, each with the line it comes from.
+    pub(super) fn of(commands: Vec<(usize, Command)>) -> Script {
+        Script { commands }
     }
 
     /// (line number, command) in order.
@@ -288,12 +304,19 @@ fn peers(word: &str, rest: &str) -> Result<Command, String> {
         "fuse" => Command::Fuse(int(next()?)?),
         "hold" => Command::Hold(number(next()?, 'c')?),
         "edge" => Command::Edge(number(next()?, 'c')?),
+        "fails" => {
+            let (key, rest) = tail()?;
+            let (what, why) = rest.split_once(' ').ok_or("what, and why?")?;
+            Command::Fails(number(key, 'c')?, words::failure(what, why)?)
+        }
         "fin" => Command::Fin(number(next()?, 'c')?),
         "rst" => Command::Rst(number(next()?, 'c')?),
         "room" => Command::Room(number(next()?, 'c')?, int(next()?)? as usize),
         "sendfails" => Command::SendFails(number(next()?, 'c')?),
         "shut" => Command::Shut(number(next()?, 'c')?),
         "wait" => Command::Wait(int(next()?)?),
+        "clock" => Command::Clock(int(next()?)?),
+        "expire" => Command::Expire,
         "shutdown" => Command::Shutdown,
         _ => return Err("unknown command".to_string()),
     })
@@ -302,7 +325,17 @@ fn peers(word: &str, rest: &str) -> Result<Command, String> {
 /// What sending on a connection whose peer is gone fails with.
 pub(super) const SEND_ERROR: SocketError = SocketError::BrokenPipe;
 
-fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
+/// Method, URI and options of a request, or URI and options of a connection.
+pub(super) fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
+    ask_within(text, with_method, None)
+}
+
+/// The same, where the limits that are not named are these.
+pub(super) fn ask_within(
+    text: &str,
+    with_method: bool,
+    limits: Option<Limits>,
+) -> Result<Ask, String> {
     let mut words = text.split_whitespace();
     let method = if with_method {
         words.next().ok_or("method")?
@@ -343,7 +376,9 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
         life: [0; 2],
         proxy: None,
         timeouts: [0; 4],
-        limits: None,
+        leave: 0,
+        limits,
+        wire: Vec::new(),
     };
     for word in words {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
@@ -374,7 +409,9 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
             "sending" => ask.timeouts[1] = int(value)?,
             "read" => ask.timeouts[2] = int(value)?,
             "total" => ask.timeouts[3] = int(value)?,
-            _ => bound(ask.limits.get_or_insert(Limits::NONE), name, int(value)?)
+            "leave" => ask.leave = int(value)?,
+            "wire" => ask.wire = bytes(&format!("\"{value}\""))?,
+            _ => bound(ask.limits.get_or_insert(Limits::NONE), name, value)?
                 .ok_or_else(|| format!("unknown option {name}"))?,
         }
     }
@@ -382,18 +419,19 @@ fn ask(text: &str, with_method: bool) -> Result<Ask, String> {
 }
 
 /// `head=1000` and the like: the limits of one response, by the names of [`Limits`].
-fn bound(limits: &mut Limits, name: &str, value: u32) -> Option<()> {
+fn bound(limits: &mut Limits, name: &str, value: &str) -> Result<Option<()>, String> {
+    let large = || value.parse().map_err(|_| format!("not a number: {value}"));
     match name {
-        "head" => limits.head = value,
-        "lines" => limits.lines = value,
-        "interim" => limits.interim = value,
-        "extensions" => limits.extensions = value,
-        "trailers" => limits.trailers = value,
-        "whole" => limits.whole = value.into(),
-        "most" => limits.body = value.into(),
-        _ => return None,
+        "head" => limits.head = int(value)?,
+        "lines" => limits.lines = int(value)?,
+        "interim" => limits.interim = int(value)?,
+        "extensions" => limits.extensions = int(value)?,
+        "trailers" => limits.trailers = int(value)?,
+        "whole" => limits.whole = large()?,
+        "most" => limits.body = large()?,
+        _ => return Ok(None),
     }
-    Some(())
+    Ok(Some(()))
 }
 
 fn fact(word: &str) -> Result<Fact, String> {
@@ -418,39 +456,6 @@ fn number(word: &str, kind: char) -> Result<u32, String> {
         .ok_or_else(|| format!("not a {kind}-number"))
 }
 
-fn int(word: &str) -> Result<u32, String> {
+pub(super) fn int(word: &str) -> Result<u32, String> {
     word.parse().map_err(|_| format!("not a number: {word}"))
-}
-
-/// A quoted text with `\r \n \t \0 \\ \" \xHH`, perhaps followed by `*N` for N of it.
-fn bytes(text: &str) -> Result<Vec<u8>, String> {
-    let (quoted, times) = match text.rsplit_once("\"*") {
-        Some((quoted, times)) => (format!("{quoted}\""), int(times)? as usize),
-        None => (text.to_string(), 1),
-    };
-    let inner = quoted
-        .strip_prefix('"')
-        .and_then(|t| t.strip_suffix('"'))
-        .ok_or("not quoted")?;
-    let mut out = Vec::new();
-    let mut chars = inner.bytes();
-    while let Some(b) = chars.next() {
-        if b != b'\\' {
-            out.push(b);
-            continue;
-        }
-        out.push(match chars.next().ok_or("ends in \\")? {
-            b'r' => b'\r',
-            b'n' => b'\n',
-            b't' => b'\t',
-            b'0' => 0,
-            b'x' => {
-                let hex: Vec<u8> = chars.by_ref().take(2).collect();
-                let hex = String::from_utf8(hex).map_err(|e| e.to_string())?;
-                u8::from_str_radix(&hex, 16).map_err(|e| e.to_string())?
-            }
-            other => other,
-        });
-    }
-    Ok(out.repeat(times))
 }

@@ -6,7 +6,7 @@ use std::string::{String, ToString};
 
 use super::answer::{Answer, Delimited};
 use super::script::{Ask, Command, Fact, Handshake, Pieces};
-use crate::Limits;
+use crate::{Event, Limits, ResolveError, SocketError, TlsError};
 
 /// Every fact with its word.
 pub(super) const FACTS: &[(&str, Fact)] = &[
@@ -99,6 +99,7 @@ impl Ask {
             ("sending", some(sending)),
             ("read", some(read)),
             ("total", some(total)),
+            ("leave", some(self.leave)),
         ];
         for (name, n) in numbers {
             if let Some(n) = n {
@@ -140,6 +141,11 @@ impl Ask {
         }
         if let Some((host, port)) = &self.proxy {
             write!(f, " proxy={host}:{port}")?;
+        }
+        if !self.wire.is_empty() {
+            // As one word.
+            let wire = self.wire.escape_ascii().to_string();
+            write!(f, " wire={}", wire.replace(' ', "\\x20"))?;
         }
         Ok(())
     }
@@ -197,12 +203,47 @@ impl fmt::Display for Command {
             Command::Hold(c) => write!(f, "hold c{c}"),
             Command::Edge(c) => write!(f, "edge c{c}"),
             Command::Shut(c) => write!(f, "shut c{c}"),
+            Command::Fails(c, event) => {
+                let (what, why) = failed(*event);
+                write!(f, "fails c{c} {what} {why}")
+            }
             Command::Late(c, fact) => write!(f, "late c{c} {}", fact.word()),
             Command::Lie(c, fact) => write!(f, "lie c{c} {}", fact.word()),
             Command::Fuse(n) => write!(f, "fuse {n}"),
             Command::Wait(ms) => write!(f, "wait {ms}"),
+            Command::Clock(ms) => write!(f, "clock {ms}"),
+            Command::Expire => f.write_str("expire"),
             Command::Shutdown => f.write_str("shutdown"),
         }
+    }
+}
+
+/// A failure by what failed and the error's text: `sendfailed` `broken pipe`.
+pub(super) fn failure(what: &str, why: &str) -> Result<Event<'static>, String> {
+    let found = match what {
+        "unresolved" => find(ResolveError::ALL, |e| e.text() == why).map(Event::Unresolved),
+        "handshakefailed" => find(TlsError::ALL, |e| e.text() == why).map(Event::HandshakeFailed),
+        "connectfailed" => find(SocketError::ALL, |e| e.text() == why).map(Event::ConnectFailed),
+        "sendfailed" => find(SocketError::ALL, |e| e.text() == why).map(Event::SendFailed),
+        "recvfailed" => find(SocketError::ALL, |e| e.text() == why).map(Event::RecvFailed),
+        _ => None,
+    };
+    found.ok_or_else(|| format!("unknown failure: {what} {why}"))
+}
+
+fn find<E: Copy>(all: &[E], wanted: impl Fn(&E) -> bool) -> Option<E> {
+    all.iter().copied().find(wanted)
+}
+
+/// The other direction; empty where nothing failed.
+fn failed(event: Event<'_>) -> (&'static str, &'static str) {
+    match event {
+        Event::Unresolved(e) => ("unresolved", e.text()),
+        Event::HandshakeFailed(e) => ("handshakefailed", e.text()),
+        Event::ConnectFailed(e) => ("connectfailed", e.text()),
+        Event::SendFailed(e) => ("sendfailed", e.text()),
+        Event::RecvFailed(e) => ("recvfailed", e.text()),
+        Event::Resolved(_) | Event::Connected | Event::Handshaken | Event::Eof => ("", ""),
     }
 }
 

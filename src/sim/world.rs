@@ -49,6 +49,8 @@ pub struct World {
     /// A script has spelled out what a peer sends: only it knows what that means.
     pub(super) raw: bool,
     pub(super) lines: Vec<String>,
+    /// Nothing is noted beside the engine's own lines.
+    quiet: bool,
     pub(super) woken: Vec<Id>,
     /// A fact that cannot be was reported: an alert is in order.
     lied: bool,
@@ -63,6 +65,19 @@ impl World {
             whole: WHOLE,
             ..Limits::default()
         };
+        World::with(cut, limits)
+    }
+
+    /// An empty world that says what comes in and nothing of its own: what it plays is a trace, and
+    /// what it returns the same trace.
+    pub(super) fn of_facts(limits: Limits) -> World {
+        let mut world = World::with(Cut::Whole, limits);
+        world.engine.trace_facts(true);
+        world.quiet = true;
+        world
+    }
+
+    fn with(cut: Cut, limits: Limits) -> World {
         let mut engine = Engine::new(Config {
             limits,
             ..Config::default()
@@ -82,6 +97,7 @@ impl World {
             buried: Vec::new(),
             raw: false,
             lines: Vec::new(),
+            quiet: false,
             woken: Vec::new(),
             lied: false,
             wrong: None,
@@ -123,6 +139,8 @@ impl World {
             Command::Resume(number) => self.resume(*number)?,
             Command::Timeouts(number, ms) => self.set_timeouts(*number, *ms)?,
             Command::Wait(ms) => self.pass(*ms),
+            Command::Clock(ms) => self.now = Instant(self.now.0 + u64::from(*ms)),
+            Command::Expire => self.engine.expire(self.now),
             Command::Shutdown => self.engine.shutdown(self.now),
             Command::Fuse(n) => coverage::light(Some(*n)),
             peers => self.step_peer(peers)?,
@@ -187,6 +205,13 @@ impl World {
             Command::Shut(number) => {
                 let key = self.peer(*number)?.0;
                 self.engine.shut(key, self.now);
+            }
+            Command::Fails(number, event) => {
+                let key = match self.resolving.get(number) {
+                    Some(key) => *key,
+                    None => self.peer(*number)?.0,
+                };
+                self.engine.handle(key, *event, self.now);
             }
             Command::Late(number, fact) => self.late(*number, *fact)?,
             Command::Lie(number, fact) => {
@@ -266,7 +291,9 @@ impl World {
 
     pub(super) fn note(&mut self, text: &str) {
         self.gather_trace();
-        self.lines.push(format!("{:>6}ms {text}", self.now.0));
+        if !self.quiet {
+            self.lines.push(format!("{:>6}ms {text}", self.now.0));
+        }
     }
 
     pub(super) fn number(&mut self, key: Key) -> u32 {

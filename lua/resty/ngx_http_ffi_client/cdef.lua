@@ -23,6 +23,7 @@ local _M = {
     KEEPALIVE = 2,
     LIMITED = 4,
     PIECES = 8,
+    TRACE = 64,
 
     -- nhfc_result.flags
     HAS_BODY = 1,
