@@ -127,6 +127,7 @@ pub use client::error::{
     SocketError, TlsError, Why,
 };
 pub use client::event::{Effect, Event, Interest};
+pub use client::stats::{PoolStats, Reason, Tally};
 pub use client::{
     Buf, Collect, Config, Content, Counters, Engine, FieldSpan, Finished, Head, Id, Keepalive, Key,
     Life, Limits, NotReused, Piece, Proxy, Request, Scheme, Section, Span, Status, Target,

@@ -15,7 +15,7 @@ if subsystem ~= "http" then
         return nil, "ngx_http_ffi_client works in the http subsystem only, not in "
                     .. (subsystem or "a program that is not nginx")
     end
-    _M.new, _M.request_uri = refuse, refuse
+    _M.new, _M.request_uri, _M.stats = refuse, refuse, refuse
     return _M
 end
 
@@ -25,6 +25,7 @@ local limits_parser = require "resty.ngx_http_ffi_client.limits"
 local names = require "resty.ngx_http_ffi_client.names"
 local request = require "resty.ngx_http_ffi_client.request"
 local response = require "resty.ngx_http_ffi_client.response"
+local stats = require "resty.ngx_http_ffi_client.stats"
 local uri_parser = require "resty.ngx_http_ffi_client.uri"
 local wait = require "resty.ngx_http_ffi_client.wait"
 
@@ -478,6 +479,9 @@ function _M.parse_uri(_, uri, query_in_path)
     end
     return { scheme, host, port, path, query }
 end
+
+-- { pools = { name → what it has }, total = … } of this worker.
+_M.stats = stats.stats
 
 
 return _M

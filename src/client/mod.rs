@@ -37,6 +37,7 @@ mod pool;
 mod reached;
 mod results;
 mod run;
+pub mod stats;
 mod target;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 
 use core::net::SocketAddr;
 
-use super::connection::{self, Job, State};
+use super::connection::{self, Job, Pooled, State};
 use super::event::Effect;
 use super::out::Post;
 use super::pool::{Place, Shelf};
@@ -51,8 +51,8 @@ impl Engine {
     /// Closes the socket of a connection that is over, and frees its slot.
     pub(super) fn bury(&mut self, key: Key) {
         if let Some(slot) = self.connections.remove(key) {
-            let shelf = slot.link.shelf;
-            self.pool.closed(shelf);
+            let (shelf, cause) = (slot.link.shelf, slot.state.cause());
+            self.pool.closed(shelf, cause.into());
             self.out.effects.push_back(Effect::Close { key });
             self.vacate(shelf);
         }
@@ -113,16 +113,19 @@ impl Engine {
     #[inline]
     fn claim(&mut self, shelf: Shelf, now: Instant) -> Option<Key> {
         loop {
-            let key = self.pool.claim(shelf)?;
-            let Some(State::Pooled(pooled)) = self.connections.get(key).map(|slot| &slot.state)
-            else {
-                continue;
+            let connections = &self.connections;
+            let pooled = |key| match connections.get(key).map(|slot| &slot.state) {
+                Some(State::Pooled(pooled)) => Some(pooled),
+                Some(_) | None => None,
             };
-            if pooled.is_fresh(now) {
-                return Some(key);
-            }
-            if let Some((_, due)) = pooled.deadline() {
-                self.step_connection(key, connection::Expired(due).into(), now);
+            let fresh = |key| pooled(key).is_some_and(|pooled| pooled.is_fresh(now));
+            match self.pool.claim(shelf, fresh)? {
+                Ok(key) => return Some(key),
+                Err(key) => {
+                    if let Some((_, due)) = pooled(key).and_then(Pooled::deadline) {
+                        self.step_connection(key, connection::Expired(due).into(), now);
+                    }
+                }
             }
         }
     }

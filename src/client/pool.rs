@@ -14,6 +14,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use slab::Slab;
 
 use super::error::Misuse;
+use super::stats::Tally;
 use super::target::{Proxy, Scheme, Target, is_unix};
 use super::{Id, Key};
 use crate::http::authority::version_and_host;
@@ -23,6 +24,9 @@ mod audit;
 #[cfg(feature = "sim")]
 pub(crate) use audit::Seen;
 mod places;
+mod stats;
+#[cfg(test)]
+mod tests;
 pub(crate) use places::Place;
 mod traced;
 
@@ -76,6 +80,7 @@ struct Group {
     backlog: Option<usize>,
     /// First come, first served.
     waiting: VecDeque<Id>,
+    tally: Tally,
     shelves: alloc::vec::Vec<u32>,
 }
 
@@ -93,6 +98,8 @@ pub(crate) struct Pool {
     parkings: u64,
     /// The origins that are traced.
     traced: alloc::vec::Vec<traced::Origin>,
+    /// What groups had counted that are no more.
+    forgotten: Tally,
 }
 
 /// Most callers ask the same few origins.
@@ -114,6 +121,7 @@ impl Pool {
             default_size,
             parkings: 0,
             traced: alloc::vec::Vec::new(),
+            forgotten: Tally::default(),
         }
     }
 
@@ -165,12 +173,22 @@ impl Pool {
         self.groups[group as usize].size.get_or_insert(size.max(1));
     }
 
-    /// The most recently used idle connection, taken off its shelf.
-    pub(crate) fn claim(&mut self, shelf: Shelf) -> Option<Key> {
+    /// The most recently used idle connection, taken off its shelf: to be used, or, where it is not
+    /// fresh, to be closed.
+    pub(crate) fn claim(
+        &mut self,
+        shelf: Shelf,
+        fresh: impl FnOnce(Key) -> bool,
+    ) -> Option<Result<Key, Key>> {
         let data = &mut self.shelves[shelf.0 as usize];
-        let idle = data.idle.pop_back()?;
-        self.groups[data.group as usize].idle -= 1;
-        Some(idle.key)
+        let Idle { key, .. } = data.idle.pop_back()?;
+        let group = &mut self.groups[data.group as usize];
+        group.idle -= 1;
+        if !fresh(key) {
+            return Some(Err(key));
+        }
+        group.tally.reused += 1;
+        Some(Ok(key))
     }
 
     /// Puts an idle connection on its shelf.
@@ -320,6 +338,7 @@ impl Pool {
             open: 0,
             backlog: None,
             waiting: VecDeque::new(),
+            tally: Tally::default(),
             shelves: alloc::vec::Vec::new(),
         };
         let Some(name) = name else {
@@ -356,8 +375,12 @@ impl Pool {
             keep
         });
         let by_name = &mut self.by_name;
+        let forgotten = &mut self.forgotten;
         groups.retain(|index, group| {
             let keep = !group.shelves.is_empty();
+            if !keep {
+                forgotten.add(&group.tally);
+            }
             if !keep
                 && group.name.is_some()
                 && let Ok(entry) = by_name.find_entry(group.hash, |&i| i as usize == index)
@@ -394,106 +417,4 @@ fn put_name(h: &mut impl Hasher, name: &[u8]) {
         }
     }
     h.write_usize(name.len());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn acquire(pool: &mut Pool, target: &Target<'_>) -> Shelf {
-        pool.acquire(target).unwrap()
-    }
-
-    fn target<'a>(host: &'a str, pool: Option<&'a str>) -> Target<'a> {
-        Target {
-            pool: pool.map(str::as_bytes),
-            ..Target::new(Scheme::Http, host.as_bytes(), 80)
-        }
-    }
-
-    fn key(n: u64) -> Key {
-        Key::from_bits(n).unwrap()
-    }
-
-    #[test]
-    fn the_first_size_stays_and_counts_the_whole_name() {
-        let mut pool = Pool::new(30);
-        let a = acquire(&mut pool, &target("a", Some("p")));
-        pool.size(a, 2);
-        let b = acquire(&mut pool, &target("b", Some("p")));
-        pool.size(b, 99);
-        assert_ne!(a, b, "origins are kept apart within a name");
-        assert_eq!(pool.park(a, key(1)).evicted, None);
-        assert_eq!(pool.park(b, key(2)).evicted, None);
-        assert_eq!(
-            pool.park(b, key(3)).evicted,
-            Some(key(1)),
-            "the least recently used of the name makes room"
-        );
-        assert_eq!(pool.claim(a), None);
-        assert_eq!(
-            pool.claim(b),
-            Some(key(3)),
-            "the most recently used is claimed"
-        );
-        assert_eq!(pool.idle(), 1);
-    }
-
-    #[test]
-    fn origins_match_without_regard_to_case_and_by_every_part() {
-        let mut pool = Pool::new(30);
-        let a = acquire(&mut pool, &target("A.test", None));
-        assert_eq!(acquire(&mut pool, &target("a.TEST", None)), a);
-        assert_ne!(acquire(&mut pool, &target("a.test", Some("a.test"))), a);
-        assert_ne!(
-            acquire(
-                &mut pool,
-                &Target {
-                    port: 81,
-                    ..target("a.test", None)
-                }
-            ),
-            a
-        );
-        assert_ne!(
-            acquire(
-                &mut pool,
-                &Target {
-                    scheme: Scheme::Https,
-                    ..target("a.test", None)
-                }
-            ),
-            a
-        );
-        let proxied = Target {
-            proxy: Some(Proxy {
-                host: b"p",
-                port: 1,
-            }),
-            ..target("a.test", None)
-        };
-        assert_ne!(acquire(&mut pool, &proxied), a);
-    }
-
-    #[test]
-    fn strangers_cannot_grow_the_pool_without_bound() {
-        let mut pool = Pool::new(30);
-        let kept = acquire(&mut pool, &target("kept", Some("n")));
-        for i in 0..3 * SHELVES_KEPT {
-            let host = std::format!("h{i}");
-            let shelf = acquire(&mut pool, &target(&host, None));
-            pool.drop_user(shelf);
-        }
-        assert!(
-            pool.shelves.len() <= SHELVES_KEPT + 1,
-            "{}",
-            pool.shelves.len()
-        );
-        assert_eq!(
-            acquire(&mut pool, &target("kept", Some("n"))),
-            kept,
-            "a used one is kept"
-        );
-        assert!(pool.groups.len() <= SHELVES_KEPT + 1);
-    }
 }

@@ -42,28 +42,23 @@ impl Engine {
     /// The part of [`Self::run`] that has something to do.
     #[inline(never)]
     fn deliver(&mut self, now: Instant) {
-        while let Some(post) = self.next_post(now) {
-            match post {
-                Post::Connection(key, event) => self.step_connection(key, event, now),
-                Post::Exchange(id, event) => self.step_exchange(id, event, now),
-                Post::Open { owner, address } => self.open(owner, address, now),
-                Post::Redial { owner } => {
-                    self.counters.retried += 1;
-                    self.dial(owner, now);
-                }
-                Post::Vacant { shelf } => self.vacant.push(shelf),
-            }
-        }
-    }
-
-    /// The next post; when there is none, those who wait for connections are served.
-    #[inline]
-    fn next_post(&mut self, now: Instant) -> Option<Post> {
         loop {
-            if let Some(post) = self.out.posts.pop() {
-                return Some(post);
+            while let Some(post) = self.out.posts.pop() {
+                match post {
+                    Post::Connection(key, event) => self.step_connection(key, event, now),
+                    Post::Exchange(id, event) => self.step_exchange(id, event, now),
+                    Post::Open { owner, address } => self.open(owner, address, now),
+                    Post::Redial { owner } => {
+                        self.counters.retried += 1;
+                        self.dial(owner, now);
+                    }
+                    Post::Vacant { shelf } => self.vacant.push(shelf),
+                }
             }
-            let shelf = self.vacant.pop()?;
+            // Nothing else is left to do: those who wait for connections are served.
+            let Some(shelf) = self.vacant.pop() else {
+                return;
+            };
             self.serve(shelf, now);
         }
     }

@@ -7,6 +7,8 @@ use super::*;
 use crate::time::Instant;
 
 mod backlog;
+mod stale;
+mod stats;
 
 fn target(host: &str) -> Target<'_> {
     Target::new(Scheme::Http, host.as_bytes(), 80)

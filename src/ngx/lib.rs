@@ -31,6 +31,7 @@ mod names;
 mod owner;
 mod result;
 mod socket;
+mod stats;
 mod system;
 mod timer;
 mod tracing;

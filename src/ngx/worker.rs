@@ -25,6 +25,7 @@ use crate::names::Lookups;
 use crate::owner::{Origin, OwnerKey, Owners, Ticket};
 use crate::result::Answer;
 use crate::socket::Sockets;
+use crate::stats::Shown;
 use crate::timer::{OwnEvent, Timer, now};
 use crate::wait::{self, Waiter, Waits};
 use crate::{log, module};
@@ -55,6 +56,7 @@ pub(crate) struct State {
     pub(crate) waits: Waits,
     pub(crate) lua: Lua,
     pub(crate) answer: Answer,
+    pub(crate) stats: Shown,
     /// Bytes that Lua was shown and the engine must be told of before anything else.
     pub(crate) shown: Option<(Id, usize)>,
     /// Connections to be driven, with the bytes they may move in this turn.
@@ -230,6 +232,7 @@ impl State {
             waits: Waits::new(&lua),
             lua,
             answer: Answer::default(),
+            stats: Shown::default(),
             shown: None,
             drives: VecDeque::new(),
             begun: None,

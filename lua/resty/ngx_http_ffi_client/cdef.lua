@@ -77,6 +77,20 @@ if not pcall(ffi.typeof, "nhfc_call") then
         uint32_t           reused;
     } nhfc_result;
 
+    typedef struct {
+        nhfc_str           name;
+        double             n;
+    } nhfc_count;
+
+    typedef struct {
+        nhfc_str           name;
+        double             next;
+        double             opened, reused;
+        const nhfc_count  *closed;
+        uint32_t           nclosed;
+        uint32_t           idle, busy, waiting;
+    } nhfc_pool;
+
     uint32_t nhfc_abi(void);
     int nhfc_plain_yield(void);
     int nhfc_fetch(ngx_http_request_t *r, const nhfc_call *c, nhfc_result *out);
@@ -97,6 +111,7 @@ if not pcall(ffi.typeof, "nhfc_call") then
     int nhfc_timeouts(ngx_http_request_t *r, double id, int32_t connect_ms,
         int32_t send_ms, int32_t read_ms, nhfc_result *out);
     int nhfc_cancel(ngx_http_request_t *r, double id);
+    int nhfc_stats(double place, nhfc_pool *out);
     ]]
 end
 

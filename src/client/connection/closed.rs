@@ -90,6 +90,22 @@ impl Always<Aborted> for State {
 }
 
 impl State {
+    /// Why the connection is over.
+    pub(crate) fn cause(&self) -> Cause {
+        match self {
+            State::Closed(closed) => closed.cause,
+            State::Resolving(_)
+            | State::Connecting(_)
+            | State::Handshaking(_)
+            | State::Tunnelling(_)
+            | State::Writing(_)
+            | State::ReadingHead(_)
+            | State::ReadingBody(_)
+            | State::Pooled(_)
+            | State::Held(_) => Cause::Panicked,
+        }
+    }
+
     /// Ends any state, telling the owner what that means for its request.
     fn fail(self, kind: Kind, cx: &mut Cx<'_>) -> Closed {
         let name = self.name();

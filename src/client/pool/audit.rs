@@ -69,6 +69,11 @@ impl Pool {
                 group.idle, group.open
             ));
         }
+        let closed: u64 = group.tally.closed().map(|(_, n)| n).sum();
+        if group.tally.opened != closed + open as u64 {
+            let opened = group.tally.opened;
+            return Err(format!("{opened} opened, {closed} closed, {open} left"));
+        }
         let waiting = group.waiting.len();
         if waiting > group.backlog.unwrap_or(0) || (waiting > 0 && (idle > 0 || open < size)) {
             return Err(format!(

@@ -5,6 +5,7 @@
 //! changes that has the engine look at the first in the queue.
 
 use super::{Group, Pool, Shelf};
+use crate::client::stats::Reason;
 use crate::client::{Id, Key};
 
 /// Where a fresh connection would go.
@@ -30,14 +31,17 @@ impl Pool {
     /// One more connection. Counts as a user of the shelf.
     pub(crate) fn opened(&mut self, shelf: Shelf) {
         self.hold(shelf);
-        self.group_of(shelf).open += 1;
+        let group = self.group_of(shelf);
+        group.open += 1;
+        group.tally.opened += 1;
     }
 
     /// One connection less.
-    pub(crate) fn closed(&mut self, shelf: Shelf) {
+    pub(crate) fn closed(&mut self, shelf: Shelf, reason: Reason) {
         self.drop_user(shelf);
-        let open = &mut self.group_of(shelf).open;
-        *open = open.saturating_sub(1);
+        let group = self.group_of(shelf);
+        group.open = group.open.saturating_sub(1);
+        group.tally.close(reason);
     }
 
     /// Room for a fresh connection, if there is.
