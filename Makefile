@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup module run serve test lint unit integration states snapshots cases replay bench clean \
+.PHONY: help setup module run serve test lint unit integration states snapshots cases replay memcheck bench clean \
 	ready-module ready-test ready-bench
 
 CARGO ?= cargo
@@ -63,6 +63,10 @@ cases: ready-module ## Rewrites the tests named in docs/cases.md from their titl
 
 replay: ready-module ## Plays a trace from nginx's log again: make replay FILE=trace.log.
 	@$(CARGO) run --quiet --features sim --example replay $(FILE)
+
+memcheck: ready-test ready-bench module ## Runs t/ with every nginx under valgrind's memcheck; FILES=t/x.t runs these.
+	$(CARGO) build --quiet $(ALL) --example replay
+	tools/memcheck $(FILES)
 
 bench: ready-bench module ## Measures the module against other ways to make a request.
 	@. build/env.sh; benchmark/run

@@ -27,6 +27,7 @@ my $root = abs_path(dirname(__FILE__) . '/../..');
 my $owner = $$;
 my $instances = 0;
 my $in_vain = 0;
+my $patience = $ENV{TEST_NGINX_USE_VALGRIND} ? 12 : 1;
 my ($base, %running);
 
 $SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);    # by way of END
@@ -43,7 +44,7 @@ END {
 # test has failed, and is not made to take minutes.
 sub eventually(&) {
     my ($condition) = @_;
-    my $limit = time + ($in_vain > 3 ? 1 : 10);
+    my $limit = time + ($in_vain > 3 ? 1 : 10) * $patience;
     my $pause = 0.002;
     while (1) {
         my $value = $condition->();
@@ -304,7 +305,7 @@ sub send_request {
 # Everything up to the end of the connection. "complete" says whether the message had ended by then.
 sub read_answer {
     my ($socket, $seconds) = @_;
-    my ($text, $limit, $closed) = ('', time + ($seconds // 15), 0);
+    my ($text, $limit, $closed) = ('', time + ($seconds // 15) * $patience, 0);
     my $select = IO::Select->new($socket);
     while (!$closed && time < $limit && $select->can_read($limit - time)) {
         my $n = sysread $socket, $text, 65536, length $text;

@@ -186,7 +186,7 @@ sub adopt {
 
 # nginx daemonizes first and writes its pid file then.
 sub find_pid {
-    my $limit = time + 3;
+    my $limit = time + $settings{timeout};
     while (time < $limit) {
         if (open my $in, '<', $pid_file) {
             my $line = <$in> // '';
