@@ -124,6 +124,7 @@ sub gateway {
         ( $env->{resty} ? "$env->{resty}/lib/?.lua" : '' ), $env->{lua_path};
     my $require = join '', map { "contestant.$_->{name} = require \"$_->{lua}\"\n" } grep { $_->{lua} } @$contestants;
     my $locations = $how{locations} // join '', map { location( $_, $port ) } @$contestants;
+    my $unlimited = $ours ? 'nhfc_keepalive_requests 0; nhfc_keepalive_time 0;' : '';
     my $master = $how{single} ? "master_process off;\n" : '';
     return $self->start( $how{single} ? undef : $env->{worker_cpu}, $how{under} // [],
         modules( $env, $ours ) . $master . main_part($prefix) . <<"CONF");
@@ -131,6 +132,7 @@ http {
 $common
     lua_package_path "$paths;";
     lua_socket_log_errors off;
+    $unlimited
     init_by_lua_block {
         contestant = {}
 $require
