@@ -188,13 +188,27 @@ macro_rules! machine {
                     })+
                     $((_, Event::$any(_)) => {
                         let e = match event { Event::$any(e) => e, e => crate::machine::stray(e) };
-                        let s = place.take();
-                        place.put(<$any_to>::into(Always::<$any>::always(s, e, cx)));
+                        Self::end_in::<$any, $any_to>(place, e, cx);
                     })*
                     $($((State::$ig(_), Event::$ig_ev(_)) => {})+)*
                     $($((State::$nv(_), Event::$nv_ev(_)) => cx.impossible = true,)+)*
                 }
                 on
+            }
+
+            /// The `always` rows, which are rare.
+            #[cold]
+            #[inline(never)]
+            fn end_in<E, T: Into<State>>(
+                place: &mut impl crate::machine::Place<State>,
+                event: E,
+                cx: &mut $cx<'_>,
+            )
+            where
+                State: Always<E, To = T>,
+            {
+                let s = place.take();
+                place.put(Always::<E>::always(s, event, cx).into());
             }
 
             /// The same for a state that lies nowhere.

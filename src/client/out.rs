@@ -65,9 +65,16 @@ impl Posts {
 
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Post> {
-        if self.last.is_none() || self.earlier.is_empty() {
-            return self.last.take();
+        if self.earlier.is_empty() {
+            self.last.take()
+        } else {
+            self.pop_earlier()
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pop_earlier(&mut self) -> Option<Post> {
         self.earlier.pop_front()
     }
 

@@ -43,7 +43,9 @@ impl Engine {
     #[inline(never)]
     fn deliver(&mut self, now: Instant) {
         loop {
-            while let Some(post) = self.out.posts.pop() {
+            while !self.out.posts.is_empty()
+                && let Some(post) = self.out.posts.pop()
+            {
                 match post {
                     Post::Connection(key, event) => self.step_connection(key, event, now),
                     Post::Exchange(id, event) => self.step_exchange(id, event, now),
