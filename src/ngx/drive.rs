@@ -11,7 +11,7 @@ use crate::timer::now;
 use crate::worker::{State, enter};
 
 /// Bytes moved for one connection before others in the same turn of the loop get their share.
-const FAIR_BYTES: usize = 256 << 10;
+pub(crate) const FAIR_BYTES: usize = 256 << 10;
 
 impl State {
     pub(crate) fn queue(&mut self, key: Key) {
@@ -37,6 +37,7 @@ impl State {
     ///
     /// In this order, because what a kept connection has for us before a request leaves on it is
     /// no answer to that request.
+    #[inline]
     pub(crate) fn drive(&mut self, key: Key, budget: usize) {
         let Some(socket) = self.sockets.get(key).filter(|s| !s.connecting) else {
             return;

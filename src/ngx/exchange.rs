@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ngx::ffi::ngx_http_request_t;
 use ngx_http_ffi_client::{
-    Collect, Duration, Error, Finished, Id, Kind, Limit, NotReused, Status, Timeouts, Until,
+    Collect, Duration, Engine, Error, Finished, Id, Kind, Limit, NotReused, Status, Timeouts, Until,
 };
 
 use crate::abi::{self, AGAIN, CLOSED, Checked, ENDED, ERROR, HAS_BODY, OK, REUSABLE, Reply, Text};
@@ -236,23 +236,23 @@ impl State {
                 None => self.wait(r, id, started, reply),
             };
         }
-        if self.engine.wants(id) {
-            return self.ask(r, id, started, reply);
-        }
         // A head that has come is told though the connection broke behind it: the reader finds out.
-        let told = started == (Started::Request { whole: false }) && self.engine.head(id).is_some();
-        if let Status::Failed(error) = self.engine.status(id)
-            && !told
-        {
-            return self.not_answered(id, error, reply);
+        let told = |engine: &Engine| {
+            started == (Started::Request { whole: false }) && engine.head(id).is_some()
+        };
+        match self.engine.status(id) {
+            Status::Running if self.engine.wants(id) => return self.ask(r, id, started, reply),
+            Status::Failed(error) if !told(&self.engine) => {
+                return self.not_answered(id, error, reply);
+            }
+            Status::Ended if started == Started::Fetch => return self.finished(id, reply),
+            Status::Gone => return Err(GONE),
+            Status::Running | Status::Failed(_) | Status::Ended => {}
         }
         if let Some(ticket) = self.owners.ticket(id) {
             ticket.started = Started::Nothing;
         }
-        match started {
-            Started::Fetch => self.finished(id, reply),
-            _ => self.response(id, started, reply),
-        }
+        self.response(id, started, reply)
     }
 
     /// The exchange failed before there was anything to tell. Where several addresses were tried and

@@ -4,9 +4,10 @@
 use ngx_http_ffi_client::{Effect, Event, Key, TlsError};
 
 use super::{State, with};
+use crate::drive::{self, FAIR_BYTES};
+use crate::names;
 use crate::socket::{self, Place};
 use crate::timer::now;
-use crate::{drive, names};
 
 /// What cannot be carried out while the state is borrowed.
 pub(super) enum Order {
@@ -79,6 +80,10 @@ impl State {
                         return Some(Order::Open(key, self.path_of(key)));
                     }
                     Effect::Resolve { key } if self.look_up(key) => return Some(Order::Ask(key)),
+                    // The next to be driven, and no order comes before it.
+                    Effect::Drive { key } if drive && self.is_next() => {
+                        self.drive(key, FAIR_BYTES);
+                    }
                     other => self.carry_out(other),
                 }
             } else if let Some(key) = self.asks.pop_front() {
@@ -90,6 +95,11 @@ impl State {
             }
         }
         None
+    }
+
+    /// Whether nothing else is to be done before what comes now.
+    fn is_next(&self) -> bool {
+        self.drives.is_empty() && self.asks.is_empty() && !self.engine.has_orders()
     }
 
     /// Where the unix domain socket of a connection is.
