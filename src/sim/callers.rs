@@ -241,8 +241,9 @@ impl World {
         }
         if self.callers[number].stream {
             self.eat(number, usize::MAX);
+            return self.wait(number, Until::Data);
         }
-        self.wait(number, Until::Data);
+        self.wait(number, Until::Done);
     }
 
     pub(super) fn consume(&mut self, number: u32, n: usize) -> Result<(), String> {
