@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup module run serve test lint unit integration states snapshots cases replay memcheck bench clean \
+.PHONY: help setup module run serve test lint unit sim fuzz coverage integration states snapshots cases replay memcheck bench clean \
 	ready-module ready-test ready-bench
 
 CARGO ?= cargo
@@ -33,7 +33,7 @@ run: module ## Shows the module at work in an nginx of its own on this machine, 
 serve: module ## The same nginx, kept up to be tried with curl.
 	@. build/env.sh; tools/demo --serve
 
-test: ready-test lint unit module integration ## Checks everything: format, lints, documentation, all tests.
+test: ready-test lint unit sim module integration ## Checks everything: format, lints, documentation, all tests.
 
 lint: ready-module ## Checks format, lints and documentation.
 	$(CARGO) fmt --all --check
@@ -47,6 +47,17 @@ lint: ready-module ## Checks format, lints and documentation.
 unit: ready-module ## Runs the tests that need no nginx; they also prove states/ and snapshots/ fresh.
 	env -u UPDATE INSTA_UPDATE=no $(CARGO) test $(ALL)
 	$(CARGO) test $(LLHTTP)
+
+sim: ready-module ## Cuts all cases short everywhere and plays 2000 generated worlds; SEEDS=n, FROM=seed, or one SEED=x with its trace.
+	SEEDS=$(or $(SEEDS),2000) FROM=$(FROM) SEED=$(SEED) DENSE=$(or $(DENSE),300) RUST_BACKTRACE=0 \
+		$(CARGO) test --profile sim $(LOCKED) -p ngx_http_ffi_client --all-features \
+		$(if $(SEED),,--test endings) --test sim -- --nocapture
+
+fuzz: ready-module ## Lets libFuzzer decide what happens in simulated worlds, for SECONDS=60.
+	SECONDS_ON=$(or $(SECONDS),60) fuzz/run
+
+coverage: ready-module ## Measures which lines of the engine its tests reach.
+	tools/coverage
 
 integration: ready-test module ## Runs t/ against nginx; TEST_NGINX_LIB=DIR takes another Test::Nginx.
 	$(CARGO) build --quiet $(ALL) --example replay

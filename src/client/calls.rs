@@ -9,9 +9,8 @@ use super::exchange::{self, Facts, State};
 use super::out::Post;
 use super::pool::Shelf;
 use super::{Collect, Engine, Id, Keepalive, NotReused, Request, Target, Timeouts, Until};
-use crate::http::authority::Authority;
 use crate::http::fault::Limit;
-use crate::http::request::{encode, encode_connect};
+use crate::http::request::encode;
 use crate::time::Instant;
 
 impl Engine {
@@ -60,7 +59,7 @@ impl Engine {
             Some(Keepalive { idle, .. }) if !facts.encoded.asked.close => After::Park { idle },
             Some(_) | None => After::Close,
         };
-        let id = self.begin(shelf, facts, true, after)?;
+        let id = self.insert(facts, shelf, true, after)?;
         self.trace_call(id, now, "fetch", Some(request));
         self.start(id, now);
         Ok(id)
@@ -85,7 +84,7 @@ impl Engine {
         }
         let mut facts = self.fresh_facts(timeouts, Collect::Stream, now);
         facts.life = target.life;
-        let id = self.begin(shelf, facts, false, After::Hold)?;
+        let id = self.insert(facts, shelf, false, After::Hold)?;
         self.trace_call::<()>(id, now, "connect", None);
         self.start(id, now);
         Ok(id)
@@ -262,28 +261,7 @@ impl Engine {
         Error::misuse(misuse, "Queued")
     }
 
-    /// Makes the exchange's slot, with what it needs to dial.
-    fn begin(
-        &mut self,
-        shelf: Shelf,
-        mut facts: Box<Facts>,
-        request: bool,
-        after: After,
-    ) -> Result<Id, Error> {
-        let target = self.pool.target(shelf);
-        if target.proxy.is_some() {
-            let port = Some(target.port);
-            encode_connect(
-                &mut facts.connect_wire,
-                Authority {
-                    host: target.host,
-                    port,
-                },
-            );
-        }
-        self.insert(facts, shelf, request, after)
-    }
-
+    /// Makes the exchange's slot.
     fn insert(
         &mut self,
         mut facts: Box<Facts>,

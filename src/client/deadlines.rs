@@ -81,11 +81,10 @@ impl Deadlines {
         self.heap.retain(|Reverse((at, who))| alive(*at, *who));
     }
 
-    /// How many entries there are for `who` at `due`.
+    /// Whether `who` is looked at at `due`.
     #[cfg(feature = "sim")]
-    pub(crate) fn entries(&self, due: Instant, who: Who) -> usize {
-        let entries = self.heap.iter();
-        entries.filter(|Reverse(e)| *e == (due, who)).count()
+    pub(crate) fn holds(&self, due: Instant, who: Who) -> bool {
+        self.heap.iter().any(|Reverse(entry)| *entry == (due, who))
     }
 
     /// How many entries there are.

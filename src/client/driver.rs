@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::connection::{self, Cause, Found, State};
+use super::connection::{self, Found, State};
 use super::deadlines::{Due, Who};
 use super::error::Aborted;
 use super::event::{Effect, Event, Interest};
@@ -365,6 +365,14 @@ impl Engine {
             (Who::Exchange(_), Due::Idle | Due::Over(_)) => {}
         }
         self.run(now);
+        // A wait that is over is not all that is due, and what its connection waits for may be new.
+        self.arm(who);
+        if let Who::Exchange(id) = who {
+            let connection = self.exchanges.get(id).and_then(|s| s.facts.connection);
+            connection
+                .into_iter()
+                .for_each(|key| self.arm_connection(key));
+        }
     }
 
     /// The worker closes this connection now, whatever it does.
@@ -389,38 +397,6 @@ impl Engine {
         let connections: Vec<Key> = self.connections.keys().collect();
         for key in connections {
             self.shut(key, now);
-        }
-    }
-
-    /// After a panic that the driver caught: what was in the hands of the handler is lost, the
-    /// rest goes on. Without one it does nothing.
-    pub fn recover(&mut self, now: Instant) {
-        let lost = |state: &State| matches!(state, State::Closed(c) if c.cause == Cause::Panicked);
-        let closed: Vec<Key> = self
-            .connections
-            .keys()
-            .filter(|&k| self.connections.get(k).is_some_and(|s| lost(&s.state)))
-            .collect();
-        for &key in &closed {
-            self.bury(key);
-        }
-        // A handler that did not come back has told its exchange nothing.
-        let orphans: Vec<Id> = self
-            .exchanges
-            .keys()
-            .filter(|&id| {
-                self.exchanges
-                    .get(id)
-                    .is_some_and(|slot| slot.is_orphan(&closed))
-            })
-            .collect();
-        for id in orphans {
-            self.tell(id, exchange::Aborted(Aborted::Panicked));
-        }
-        self.run(now);
-        // Whatever was being moved when it happened, no second edge will come for it.
-        for key in self.connections.keys() {
-            self.out.effects.push_back(Effect::Drive { key });
         }
     }
 }

@@ -35,6 +35,7 @@ mod places;
 mod pool;
 #[cfg(test)]
 mod reached;
+mod recover;
 mod results;
 mod run;
 pub mod stats;

@@ -78,6 +78,14 @@ impl Posts {
         self.earlier.pop_front()
     }
 
+    /// Keeps the posts that `keep` wants.
+    #[cold]
+    pub(crate) fn retain(&mut self, keep: impl FnMut(&Post) -> bool) {
+        self.make_room();
+        self.earlier.retain(keep);
+        self.last = self.earlier.pop_back();
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.last.is_none()

@@ -9,6 +9,8 @@ use super::out::Post;
 use super::pool::{Place, Shelf};
 use super::target::known;
 use super::{Engine, Id, Key, exchange};
+use crate::http::authority::Authority;
+use crate::http::request::encode_connect;
 use crate::time::Instant;
 
 impl Engine {
@@ -137,6 +139,12 @@ impl Engine {
         };
         // Who has waited has used up some of it.
         slot.facts.connect_within(now);
+        let target = self.pool.target(slot.shelf);
+        if target.proxy.is_some() {
+            let (host, port) = (target.host, Some(target.port));
+            slot.facts.connect_wire.clear();
+            encode_connect(&mut slot.facts.connect_wire, Authority { host, port });
+        }
         let (host, port) = self.pool.peer(slot.shelf);
         if let Some((first, second)) = known(host) {
             let addresses = &mut slot.facts.addresses;

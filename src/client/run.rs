@@ -101,6 +101,8 @@ impl Engine {
             why: &mut why,
             impossible: false,
         };
+        #[cfg(feature = "sim")]
+        blow(&mut slot.state);
         let on = State::step_in(&mut slot.state, event, &mut cx);
         #[cfg(feature = "sim")]
         blow(&mut slot.state);
@@ -152,6 +154,8 @@ impl Engine {
             out: &mut self.out,
             impossible: false,
         };
+        #[cfg(feature = "sim")]
+        blow(&mut slot.state);
         let on = exchange::State::step_in(&mut slot.state, event, &mut cx);
         #[cfg(feature = "sim")]
         blow(&mut slot.state);
@@ -365,12 +369,4 @@ fn walked(machine: &'static str, table: &Description, from: u8, on: u8, to: u8) 
 #[cfg(feature = "sim")]
 fn blow<S, P: crate::machine::Place<S>>(place: &mut P) {
     crate::sim::coverage::burn(|| drop(place.take()));
-}
-
-impl exchange::Slot {
-    /// Whether it waits for a connection that no longer is.
-    pub(super) fn is_orphan(&self, gone: &[Key]) -> bool {
-        let mut keys = self.facts.connection.iter().chain(&self.facts.attempts);
-        !self.state.is_done() && keys.any(|key| gone.contains(key))
-    }
 }

@@ -6,6 +6,7 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use super::peer::End;
+use crate::Limits;
 
 /// Where the body of an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -98,6 +99,14 @@ impl Answer {
         self.flipped > 0
     }
 
+    /// What stands in place of the status line, and between it and the other lines.
+    fn broken(&self) -> (&'static str, &'static str) {
+        match self.broken.checked_sub(1) {
+            Some(way) => BROKEN[way as usize % BROKEN.len()],
+            None => ("", ""),
+        }
+    }
+
     /// The bytes that answer a request, and what they come to.
     pub(super) fn make(&self, connection: u32, asked: &Asked) -> (Vec<u8>, Truth) {
         let none = asked.method == "HEAD" || matches!(self.status, 204 | 304);
@@ -106,15 +115,14 @@ impl Answer {
             bytes
                 .extend(format!("HTTP/1.1 {} Wait\r\nX-N: {n}\r\n\r\n", 100 + 2 * (n % 2)).bytes());
         }
-        let (start, lines) = match self.broken.checked_sub(1) {
-            Some(way) => BROKEN[way as usize % BROKEN.len()],
-            None => ("", ""),
-        };
+        let (start, lines) = self.broken();
         if start.is_empty() {
             let minor = u8::from(!self.old);
             bytes.extend(format!("HTTP/1.{minor} {} Is\r\n", self.status).bytes());
         }
-        bytes.extend([start, lines].concat().bytes());
+        bytes.extend(start.bytes());
+        let from = bytes.len();
+        bytes.extend(lines.bytes());
         self.fields(&mut bytes, lines.is_empty());
         let head = bytes.len();
         let body = match none {
@@ -124,7 +132,11 @@ impl Answer {
         if !none {
             self.put(&mut bytes, &body);
         }
-        let message = bytes.len();
+        let message = match lines.find("\r\n\r\n") {
+            // Behind the head of a response without a body all is surplus.
+            Some(at) if none => from + at + 4,
+            _ => bytes.len(),
+        };
         bytes.extend(std::iter::repeat_n(b'S', self.surplus as usize));
         if let Some(bit) = self.flipped.checked_sub(1) {
             let at = bit as usize / 8 % bytes.len();
@@ -192,6 +204,14 @@ impl Truth {
         shape.is_unknown() || (whole && kept && clean && framed && !coded)
     }
 
+    /// Whether nobody may be given it as a response. What is wrong with a body does not matter
+    /// where there is none.
+    fn is_refused(&self) -> bool {
+        let lines = self.shape.broken().1;
+        let broken = self.shape.broken > 0 && !(self.bodyless && lines.contains("\r\n\r\n"));
+        broken || self.shape.interim > Limits::default().interim
+    }
+
     /// Whether a caller may have seen `body` so far.
     pub(super) fn may_begin(&self, body: &[u8]) -> bool {
         self.shape.is_unknown() || self.shape.broken > 0 || self.body.starts_with(body)
@@ -203,7 +223,7 @@ impl Truth {
         if shape.is_unknown() {
             return true;
         }
-        if shape.broken > 0 || status != shape.status || !self.body.starts_with(body) {
+        if self.is_refused() || status != shape.status || !self.body.starts_with(body) {
             return false;
         }
         let until_close = shape.delimited == Delimited::Close && !self.bodyless;
@@ -315,11 +335,16 @@ pub(super) fn hand_over(
     n: usize,
 ) -> Vec<u8> {
     let n = n.min(pending.len());
-    let mut left = n;
+    let (mut left, mut taken) = (n, 0);
     for truth in truths.iter_mut().filter(|t| t.connection == connection) {
-        let more = left.min(truth.total - truth.delivered);
+        let mut more = left.min(truth.total - truth.delivered);
+        if truth.delivered + more >= truth.message {
+            // Surplus comes with its message: behind the next request nobody could tell it apart.
+            more = truth.total - truth.delivered;
+        }
         truth.delivered += more;
-        left -= more;
+        taken += more;
+        left = left.saturating_sub(more);
     }
-    pending.drain(..n).collect()
+    pending.drain(..taken).collect()
 }

@@ -6,7 +6,7 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use super::parts::{self, Parts};
-use super::script::Ask;
+use super::script::{Ask, Pieces};
 use super::world::World;
 use crate::client::Target;
 use crate::{Collect, Duration, Error, Id, Keepalive, Life, Piece, Proxy, Status, Timeouts, Until};
@@ -18,8 +18,8 @@ pub(super) struct Caller {
     /// What was asked; empty for `connect`.
     pub(super) path: String,
     pub(super) stream: bool,
-    /// Has more of its request's body.
-    pub(super) supplies: bool,
+    /// Has more of its request's body: how it is framed, and how much is left.
+    pub(super) supplies: Option<Pieces>,
     /// What that is, as far as it is known from a trace.
     pub(super) known: VecDeque<u8>,
     /// Was asked for a piece of it, which it owes.
@@ -99,7 +99,7 @@ impl World {
             id,
             path: ask.path.clone(),
             stream: ask.stream,
-            supplies: ask.pieces.is_some(),
+            supplies: ask.pieces,
             known: parts::body_sent(ask).into(),
             asked: false,
             paused: false,
@@ -147,7 +147,11 @@ impl World {
         let caller = self.caller(number)?;
         let (id, stream, told) = (caller.id, caller.stream, caller.told);
         caller.asked = false;
-        caller.supplies &= n.is_some();
+        caller.supplies = match (caller.supplies, n) {
+            (Some(Pieces::Length(left)), Some(n)) => Some(Pieces::Length(left.saturating_sub(n))),
+            (Some(Pieces::Chunked), Some(_)) => Some(Pieces::Chunked),
+            (None, _) | (_, None) => None,
+        };
         let bytes = n.map(|n| caller.piece(n));
         let piece = bytes.as_deref().map_or(Piece::End, Piece::Bytes);
         if let Err(error) = self.engine.supply(id, piece, self.now) {

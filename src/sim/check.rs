@@ -31,9 +31,16 @@ impl World {
                 self.engine.connections()
             ));
         }
+        let pooled =
+            |(&number, (key, _)): (&u32, &(Key, Peer))| self.engine.pooled(*key).then_some(number);
+        self.pooled.extend(self.peers.iter().filter_map(pooled));
+        let mut judged = Vec::new();
         for (number, (key, peer)) in &self.peers {
             self.check_socket(*number, *key, peer)?;
-            self.check_requests(*number, peer)?;
+            judged.push(self.check_requests(*number, peer)?);
+        }
+        for ((_, peer), judged) in self.peers.values_mut().zip(judged) {
+            peer.judged = judged;
         }
         for number in 0..self.callers.len() {
             self.check_caller(number)?;
@@ -53,11 +60,12 @@ impl World {
         }
     }
 
-    /// No pipelining, no reuse of a connection that may not be, no request sent again that may not be.
-    fn check_requests(&self, number: u32, peer: &Peer) -> Result<(), String> {
+    /// No pipelining, no reuse of a connection that may not be, no request sent again that may not
+    /// be. Returns how many requests were looked at.
+    fn check_requests(&self, number: u32, peer: &Peer) -> Result<usize, String> {
         let asked = requests(&peer.outbox)?;
-        if self.raw {
-            return Ok(());
+        if self.raw || asked.len() == peer.judged {
+            return Ok(asked.len());
         }
         if asked.len() > peer.answered + 1 {
             return Err(format!("c{number} carries two requests at once"));
@@ -73,7 +81,8 @@ impl World {
         match asked.last() {
             Some(last) if asked.len() > peer.answered => self.check_again(number, last, &asked),
             _ => Ok(()),
-        }
+        }?;
+        Ok(asked.len())
     }
 
     /// A request that another connection has carried before.
@@ -90,9 +99,9 @@ impl World {
             return Ok(());
         }
         let safe = matches!(&*last.method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS");
-        let stale = earlier
-            .iter()
-            .all(|(_, list)| list.len() > 1 && list.last().is_some_and(|a| a.path == last.path));
+        // Kept: it had carried another request, or was given to the pool without one.
+        let kept = |(n, list): &&(u32, Vec<Asked>)| list.len() > 1 || self.pooled.contains(n);
+        let stale = earlier.iter().all(kept);
         let answered = self
             .truths
             .iter()
@@ -120,7 +129,7 @@ impl World {
             Status::Failed(error) => Some(Err(error)),
             Status::Gone => return Err(format!("e{number} is lost")),
         };
-        if caller.outcome.is_some() && caller.outcome != outcome {
+        if caller.outcome.is_some() && caller.outcome != outcome && !self.blown {
             let before = caller.outcome;
             return Err(format!("e{number} had {before:?} and has {outcome:?}"));
         }
@@ -144,7 +153,7 @@ impl World {
             Until::Connected => false,
             Until::Done => self.engine.wants(id),
             // Who has more to supply may have to do that first.
-            Until::Head if caller.supplies => self.engine.wants(id),
+            Until::Head if caller.supplies.is_some() => self.engine.wants(id),
             Until::Head => self.engine.head(id).is_some(),
             Until::Data => !self.engine.body(id).is_empty(),
         };

@@ -10,20 +10,30 @@
 mod answer;
 mod before;
 mod callers;
+mod calm;
 mod check;
+mod choices;
 pub mod coverage;
+mod crowd;
+mod endings;
+mod names;
 mod parts;
 mod pasted;
 mod peer;
 mod playing;
 mod quoted;
+mod runs;
 mod script;
+mod shrink;
 mod sockets;
+mod swarm;
 mod words;
 mod world;
 
 pub use answer::{Answer, Delimited};
+pub use endings::endings;
 pub use pasted::Pasted;
+pub use runs::{Run, again, bytes, seed};
 pub use script::{Ask, Command, Fact, Handshake, Script};
 pub use world::{Cut, World};
 

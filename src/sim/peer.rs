@@ -31,6 +31,8 @@ pub(super) struct Peer {
     pub(super) shaking: bool,
     /// Bytes of answers that are made and not sent.
     pub(super) pending: VecDeque<u8>,
+    /// How many requests were judged when they came.
+    pub(super) judged: usize,
     /// How many requests have an answer.
     pub(super) answered: usize,
 }
@@ -43,6 +45,6 @@ impl Peer {
 
     /// Whether a write would do something.
     pub(super) fn writable(&self) -> bool {
-        self.send_error.is_some() || self.room.is_none_or(|room| room > 0)
+        !self.held && (self.send_error.is_some() || self.room.is_none_or(|room| room > 0))
     }
 }

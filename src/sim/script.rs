@@ -172,6 +172,33 @@ pub enum Command {
     Shutdown,
 }
 
+impl Ask {
+    /// Of nobody, and nothing beside it.
+    pub fn new(method: &str, path: &str) -> Ask {
+        Ask {
+            method: method.to_string(),
+            scheme: Scheme::Http,
+            host: String::new(),
+            port: 80,
+            path: path.to_string(),
+            body: None,
+            pieces: None,
+            expect: false,
+            keepalive: None,
+            stream: false,
+            pool: None,
+            size: None,
+            backlog: None,
+            life: [0; 2],
+            proxy: None,
+            timeouts: [0; 4],
+            leave: 0,
+            limits: None,
+            wire: Vec::new(),
+        }
+    }
+}
+
 /// A parsed script.
 #[derive(Debug, Clone)]
 pub struct Script {
@@ -360,25 +387,11 @@ pub(super) fn ask_within(
     };
     let path = if with_method { path } else { "" };
     let mut ask = Ask {
-        method: method.to_string(),
         scheme,
         host,
         port,
-        path: path.to_string(),
-        body: None,
-        pieces: None,
-        expect: false,
-        keepalive: None,
-        stream: false,
-        pool: None,
-        size: None,
-        backlog: None,
-        life: [0; 2],
-        proxy: None,
-        timeouts: [0; 4],
-        leave: 0,
         limits,
-        wire: Vec::new(),
+        ..Ask::new(method, path)
     };
     for word in words {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));

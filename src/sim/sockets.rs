@@ -156,19 +156,20 @@ impl World {
 
     pub(super) fn ended(&mut self, number: u32, end: End) -> Result<(), String> {
         self.peer(number)?.1.end = Some(end);
-        for truth in self.truths.iter_mut().filter(|t| t.connection == number) {
-            truth.ended.get_or_insert(end);
-        }
         self.ready(number)
     }
 
     /// The edge: the socket has become ready, if the event loop tells.
     pub(super) fn ready(&mut self, number: u32) -> Result<(), String> {
         let (key, peer) = self.peer(number)?;
-        if !peer.held {
-            let key = *key;
-            self.drive(key);
+        if peer.held {
+            return Ok(());
         }
+        let (key, end) = (*key, peer.end);
+        for truth in self.truths.iter_mut().filter(|t| t.connection == number) {
+            truth.ended = truth.ended.or(end);
+        }
+        self.drive(key);
         Ok(())
     }
 

@@ -15,10 +15,7 @@ impl On<Handshaken> for Handshaking {
         cx.bound(job);
         match job.request {
             true => Step::to(Writing::begin(job, cx)),
-            false => Step::to(Held {
-                owner: job.owner,
-                term: cx.link.term(cx.now, None),
-            }),
+            false => Step::to(Held::begin(job, cx)),
         }
     }
 }

@@ -39,3 +39,14 @@ impl On<Eof> for Held {
         Step::to(cx.closed(Cause::PeerClosed))
     }
 }
+
+impl Held {
+    /// A fresh connection for its owner. What its peer has sent already says that it is of no use.
+    pub(crate) fn begin(job: Job, cx: &mut Cx<'_>) -> Held {
+        cx.drive();
+        Held {
+            owner: job.owner,
+            term: cx.link.term(cx.now, None),
+        }
+    }
+}

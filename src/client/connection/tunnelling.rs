@@ -57,10 +57,7 @@ impl On<Head> for Tunnelling {
         cx.bound(job);
         match job.request {
             true => Step::to(Writing::begin(job, cx)),
-            false => Step::to(Held {
-                owner: job.owner,
-                term: cx.link.term(cx.now, None),
-            }),
+            false => Step::to(Held::begin(job, cx)),
         }
     }
 }
