@@ -123,8 +123,13 @@ impl World {
             idle: Duration(idle),
             pool_size: None,
         };
+        // It may be in the pool for no longer than it takes to give it to who waits.
+        let mut peers = self.peers.iter();
+        let held =
+            peers.find_map(|(&n, (key, _))| (self.engine.owner(*key) == Some(id)).then_some(n));
         let reusable = self.engine.reusable(id, self.now);
         let released = self.engine.release(id, keepalive, self.now);
+        self.pooled.extend(held.filter(|_| released.is_ok()));
         if reusable != released {
             return Err(format!("e{number}: {reusable:?} announced, {released:?}"));
         }
