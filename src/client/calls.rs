@@ -33,27 +33,12 @@ impl Engine {
     {
         let shelf = self.acquire(target)?;
         let mut facts = self.fresh_facts(timeouts, collect, now);
-        self.out.allowances.set(&mut facts, request.limits);
-        let close = keepalive.is_none();
-        let encoded = encode(
-            &mut facts.wire,
-            self.pool.version_and_host(shelf),
-            request,
-            close,
-        );
-        facts.encoded = match encoded {
-            Ok(encoded) => encoded,
-            Err(misuse) => {
-                self.pool.drop_user(shelf);
-                return Err(self.refuse(facts, misuse));
-            }
-        };
-        if let Some(size) = target.pool_size.or(keepalive.and_then(|k| k.pool_size)) {
-            self.pool.size(shelf, size);
+        if let Err(misuse) = self.write(&mut facts, shelf, request, keepalive.is_none()) {
+            self.pool.drop_user(shelf);
+            return Err(self.refuse(facts, misuse));
         }
-        if let Some(backlog) = target.backlog {
-            self.pool.back_up(shelf, backlog);
-        }
+        let size = target.pool_size.or(keepalive.and_then(|k| k.pool_size));
+        self.pool.plan(shelf, size, target.backlog);
         facts.life = target.life;
         let after = match keepalive {
             Some(Keepalive { idle, .. }) if !facts.encoded.asked.close => After::Park { idle },
@@ -76,12 +61,7 @@ impl Engine {
         now: Instant,
     ) -> Result<Id, Error> {
         let shelf = self.acquire(target)?;
-        if let Some(size) = target.pool_size {
-            self.pool.size(shelf, size);
-        }
-        if let Some(backlog) = target.backlog {
-            self.pool.back_up(shelf, backlog);
-        }
+        self.pool.plan(shelf, target.pool_size, target.backlog);
         let mut facts = self.fresh_facts(timeouts, Collect::Stream, now);
         facts.life = target.life;
         let id = self.insert(facts, shelf, false, After::Hold)?;
@@ -109,17 +89,9 @@ impl Engine {
             .held(held)
             .map_err(|misuse| Error::misuse(misuse, "Held"))?;
         let mut facts = self.fresh_facts(timeouts, collect, now);
-        self.out.allowances.set(&mut facts, request.limits);
-        let encoded = encode(
-            &mut facts.wire,
-            self.pool.version_and_host(shelf),
-            request,
-            false,
-        );
-        facts.encoded = match encoded {
-            Ok(encoded) => encoded,
-            Err(misuse) => return Err(self.refuse(facts, misuse)),
-        };
+        if let Err(misuse) = self.write(&mut facts, shelf, request, false) {
+            return Err(self.refuse(facts, misuse));
+        }
         self.pool.hold(shelf);
         let id = self.insert(facts, shelf, true, After::Hold)?;
         self.trace_call(id, now, "request", Some(request));
@@ -150,10 +122,8 @@ impl Engine {
         if let Some(slot) = self.exchanges.get_mut(id) {
             slot.facts.connection = None;
         }
-        if verdict.is_ok()
-            && let Some(size) = keepalive.pool_size
-        {
-            self.pool.size(shelf, size);
+        if verdict.is_ok() {
+            self.pool.plan(shelf, keepalive.pool_size, None);
         }
         self.forget(id);
         let idle = keepalive.idle;
@@ -254,6 +224,24 @@ impl Engine {
         facts.collect = collect;
         facts.total_by = now.plus(timeouts.total);
         facts
+    }
+
+    /// Writes the request down, as it goes to the shelf's origin, and what its response may cost.
+    #[inline(always)]
+    fn write<'a, F>(
+        &mut self,
+        facts: &mut Facts,
+        shelf: Shelf,
+        request: &Request<'a, F>,
+        close: bool,
+    ) -> Result<(), Misuse>
+    where
+        F: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+    {
+        self.out.allowances.set(facts, request.limits);
+        let behind_target = self.pool.version_and_host(shelf);
+        facts.encoded = encode(&mut facts.wire, behind_target, request, close)?;
+        Ok(())
     }
 
     fn refuse(&mut self, facts: Box<Facts>, misuse: Misuse) -> Error {

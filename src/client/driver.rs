@@ -350,16 +350,7 @@ impl Engine {
             (Who::Connection(key), due) => {
                 self.step_connection(key, connection::Expired(due).into(), now)
             }
-            (Who::Exchange(id), Due::NextAddress) => self.tell(id, exchange::Waited),
-            (Who::Exchange(id), Due::Leave) => {
-                // The send timeout of a body that was withheld runs from here.
-                let connection = self.exchanges.get(id).and_then(|s| s.facts.connection);
-                self.tell(id, exchange::Waited);
-                self.run(now);
-                if let Some(key) = connection {
-                    self.arm(Who::Connection(key));
-                }
-            }
+            (Who::Exchange(id), Due::NextAddress | Due::Leave) => self.tell(id, exchange::Waited),
             (Who::Exchange(id), Due::Budget(why)) => self.tell(id, exchange::Expired(why)),
             // Only connections idle.
             (Who::Exchange(_), Due::Idle | Due::Over(_)) => {}
@@ -367,11 +358,10 @@ impl Engine {
         self.run(now);
         // A wait that is over is not all that is due, and what its connection waits for may be new.
         self.arm(who);
-        if let Who::Exchange(id) = who {
-            let connection = self.exchanges.get(id).and_then(|s| s.facts.connection);
-            connection
-                .into_iter()
-                .for_each(|key| self.arm_connection(key));
+        if let Who::Exchange(id) = who
+            && let Some(key) = self.exchanges.get(id).and_then(|s| s.facts.connection)
+        {
+            self.arm_connection(key);
         }
     }
 

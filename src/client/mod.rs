@@ -245,7 +245,8 @@ pub struct Engine {
     scratch: Vec<u8>,
     spare_facts: Vec<Box<exchange::Facts>>,
     running: usize,
-    /// Where somebody may be served.
+    /// Pools in which exchanges wait and that have got a connection, or room for one. Looked at when
+    /// nothing else is left to do, because what goes on may need the room.
     vacant: Vec<pool::Shelf>,
     /// Slots whose deadline may have moved since it was last looked at.
     touched: (Option<Key>, Option<Id>),

@@ -7,7 +7,6 @@ use core::net::SocketAddr;
 
 use super::allowances::{Allowance, Allowances};
 use super::event::Effect;
-use super::pool::Shelf;
 use super::{Id, Key, connection, exchange};
 use crate::http::head::{Head, Section};
 use crate::http::limits::Limits;
@@ -26,11 +25,6 @@ pub(crate) enum Post {
     /// Begin an exchange again, on a fresh connection.
     Redial {
         owner: Id,
-    },
-    /// A pool in which exchanges wait has got a connection or room for one. Looked at when nothing
-    /// else is left to do, because what goes on may need the room.
-    Vacant {
-        shelf: Shelf,
     },
 }
 

@@ -46,7 +46,7 @@ impl Engine {
                 .push(Post::Connection(evicted, connection::Evicted.into()));
         }
         if parked.awaited {
-            self.out.posts.push(Post::Vacant { shelf });
+            self.vacant.push(shelf);
         }
     }
 
@@ -63,7 +63,7 @@ impl Engine {
     /// Has those who wait looked at, if there are any: a connection is idle, or there is one less.
     pub(super) fn vacate(&mut self, shelf: Shelf) {
         if self.pool.first(shelf).is_some() {
-            self.out.posts.push(Post::Vacant { shelf });
+            self.vacant.push(shelf);
         }
     }
 

@@ -167,12 +167,6 @@ impl Pool {
         *users = users.saturating_sub(1);
     }
 
-    /// The first size given to a group stays.
-    pub(crate) fn size(&mut self, shelf: Shelf, size: usize) {
-        let group = self.shelves[shelf.0 as usize].group;
-        self.groups[group as usize].size.get_or_insert(size.max(1));
-    }
-
     /// The most recently used idle connection, taken off its shelf: to be used, or, where it is not
     /// fresh, to be closed.
     pub(crate) fn claim(

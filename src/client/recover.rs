@@ -21,7 +21,6 @@ impl Engine {
             Post::Connection(key, _) => !closed.contains(key),
             Post::Exchange(id, _) => !ended.contains(id),
             Post::Open { owner, .. } | Post::Redial { owner } => !ended.contains(owner),
-            Post::Vacant { .. } => true,
         });
         for key in closed {
             if let Some(slot) = self.connections.get(key) {

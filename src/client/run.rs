@@ -34,7 +34,7 @@ impl Engine {
     /// Carries out what handlers have posted, until nothing is left.
     #[inline]
     pub(super) fn run(&mut self, now: Instant) {
-        if !self.out.posts.is_empty() {
+        if !self.out.posts.is_empty() || !self.vacant.is_empty() {
             self.deliver(now);
         }
     }
@@ -54,7 +54,6 @@ impl Engine {
                         self.counters.retried += 1;
                         self.dial(owner, now);
                     }
-                    Post::Vacant { shelf } => self.vacant.push(shelf),
                 }
             }
             // Nothing else is left to do: those who wait for connections are served.

@@ -4,9 +4,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::Engine;
 use super::connection::Cause;
 use super::error::{Aborted, Kind};
+use super::target::{Host, Origin};
+use super::{Engine, Target};
 use crate::http::fault::leaves;
 use crate::http::framing::NotReused;
 
@@ -141,7 +142,8 @@ impl Tally {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// The pool's name; of a pool without one its origin, as `http://host:port`.
+    /// The pool's name; of a pool without one its origin, as `http://host:port`
+    /// or `http://unix:/path:`.
     pub name: Vec<u8>,
     /// Idle connections.
     pub idle: usize,
@@ -166,16 +168,9 @@ impl Engine {
 }
 
 /// How a pool without a name is called.
-pub(crate) fn origin_name(target: &super::Target<'_>) -> String {
-    let text = String::from_utf8_lossy;
-    let bracketed = |host: &[u8]| match host.contains(&b':') {
-        true => format!("[{}]", text(host)),
-        false => text(host).into_owned(),
-    };
-    let (scheme, host) = (target.scheme.name(), bracketed(target.host));
-    let mut name = format!("{scheme}://{host}:{}", target.port);
-    if let Some(proxy) = target.proxy {
-        name += &format!(" via {}:{}", bracketed(proxy.host), proxy.port);
+pub(crate) fn origin_name(target: &Target<'_>) -> String {
+    match target.proxy {
+        None => format!("{}", Origin(target)),
+        Some(proxy) => format!("{} via {}:{}", Origin(target), Host(proxy.host), proxy.port),
     }
-    name
 }

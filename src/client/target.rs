@@ -1,5 +1,7 @@
 //! Whom to talk to: origins, hosts, and the addresses that need no resolver.
 
+use alloc::string::String;
+use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::Life;
@@ -155,6 +157,34 @@ fn digits(text: &[u8]) -> Option<u16> {
         .filter(|_| plain)?
         .parse()
         .ok()
+}
+
+/// `http://a.test:80`; a unix domain socket as nginx writes it, `http://unix:/path:`.
+pub(crate) struct Origin<'a>(pub(crate) &'a Target<'a>);
+
+impl fmt::Display for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Target {
+            scheme, host, port, ..
+        } = self.0;
+        match is_unix(host) {
+            true => write!(f, "{}://{}:", scheme.name(), String::from_utf8_lossy(host)),
+            false => write!(f, "{}://{}:{port}", scheme.name(), Host(host)),
+        }
+    }
+}
+
+/// A host as in a URI.
+pub(crate) struct Host<'a>(pub(crate) &'a [u8]);
+
+impl fmt::Display for Host<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = String::from_utf8_lossy(self.0);
+        match text.contains(':') {
+            true => write!(f, "[{text}]"),
+            false => f.write_str(&text),
+        }
+    }
 }
 
 /// An IPv6 address out of its brackets; anything else as it is.

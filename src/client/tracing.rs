@@ -8,8 +8,8 @@ use core::fmt;
 use super::connection::{self, After, Reason};
 use super::event::Effect;
 use super::exchange;
-use super::target::is_unix;
-use super::{Collect, Content, Engine, Id, Key, Limits, Request, Scheme, Target, Timeouts};
+use super::target::{Host, Origin};
+use super::{Collect, Content, Engine, Id, Key, Limits, Request, Target, Timeouts};
 use crate::machine::Description;
 use crate::time::Instant;
 use crate::trace::Subject;
@@ -165,7 +165,7 @@ impl Engine {
             return;
         };
         let target = self.pool.target(slot.shelf);
-        let origin = Origin(target.scheme, target.host, target.port);
+        let origin = Origin(&target);
         let (who, facts) = (slot.subject(), self.trace.has_facts());
         let mut text = match request {
             Some((method, path, body)) => {
@@ -356,33 +356,6 @@ impl Engine {
                 trace.line(now, who, '<', format_args!("end       {trailers} trailers"));
             }
             Ok(()) => trace.line(now, who, '<', format_args!("connected")),
-        }
-    }
-}
-
-/// `http://a.test:80`.
-struct Origin<'a>(Scheme, &'a [u8], u16);
-
-impl fmt::Display for Origin<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Origin(scheme, host, port) = self;
-        match is_unix(host) {
-            // As nginx writes it: unix:/path:/uri.
-            true => write!(f, "{}://{}:", scheme.name(), String::from_utf8_lossy(host)),
-            false => write!(f, "{}://{}:{port}", scheme.name(), Host(host)),
-        }
-    }
-}
-
-/// A host as in a URI.
-struct Host<'a>(&'a [u8]);
-
-impl fmt::Display for Host<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = String::from_utf8_lossy(self.0);
-        match text.contains(':') {
-            true => write!(f, "[{text}]"),
-            false => f.write_str(&text),
         }
     }
 }

@@ -372,7 +372,7 @@ mod tests {
             body: Content::Pieces,
             ..request("PUT", "/", fields, None)
         };
-        let encoded = encode(&mut wire, b"Host: h\r\n", &request, false)?;
+        let encoded = encode(&mut wire, b" HTTP/1.1\r\nHost: h\r\n", &request, false)?;
         Ok((String::from_utf8(wire).unwrap(), encoded))
     }
 

@@ -30,11 +30,7 @@ impl On<Connected> for Connecting {
             cx.order(Effect::Handshake { key });
             return Step::to(Handshaking { job, by });
         }
-        cx.bound(job);
-        match job.request {
-            true => Step::to(Writing::begin(job, cx)),
-            false => Step::to(Held::begin(job, cx)),
-        }
+        cx.take_up(job)
     }
 }
 

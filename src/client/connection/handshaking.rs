@@ -11,12 +11,7 @@ pub(crate) struct Handshaking {
 
 impl On<Handshaken> for Handshaking {
     fn on(self, _: Handshaken, cx: &mut Cx<'_>) -> Step<Self, Handshaken> {
-        let job = self.job;
-        cx.bound(job);
-        match job.request {
-            true => Step::to(Writing::begin(job, cx)),
-            false => Step::to(Held::begin(job, cx)),
-        }
+        cx.take_up(self.job)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::http::fault::Fault;
 use crate::http::framing::{Asked, NotReused, Notice, Verdict};
 use crate::http::head::{Head as ResponseHead, Section};
 use crate::http::parser::Parser;
+use crate::machine::Edge;
 use crate::time::{Duration, Instant, earlier};
 use crate::trace::Subject;
 
@@ -78,9 +79,7 @@ impl Link {
             serial: self.serial,
         }
     }
-}
 
-impl Link {
     /// Until when others may find it idle, if its last response came just now.
     #[inline]
     pub(crate) fn term(&self, now: Instant, notice: Option<Notice>) -> Term {
@@ -232,7 +231,19 @@ impl Cx<'_> {
         Closed { cause }
     }
 
-    /// From a ready connection to its first state of use.
+    /// From a fresh connection that is ready to its first state of use.
+    pub(crate) fn take_up<S, E>(&mut self, job: Job) -> Step<S, E>
+    where
+        S: Edge<E, Writing> + Edge<E, Held>,
+    {
+        self.bound(job);
+        match job.request {
+            true => Step::to(Writing::begin(job, self)),
+            false => Step::to(Held::begin(job, self)),
+        }
+    }
+
+    /// Tells the owner that the connection is ready.
     pub(crate) fn bound(&mut self, job: Job) {
         let (key, reused) = (self.link.key, self.link.reused);
         self.post(job.owner, exchange::Bound { key, reused });

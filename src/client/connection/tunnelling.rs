@@ -54,11 +54,7 @@ impl On<Head> for Tunnelling {
             cx.order(Effect::Handshake { key: cx.link.key });
             return Step::to(Handshaking { job, by });
         }
-        cx.bound(job);
-        match job.request {
-            true => Step::to(Writing::begin(job, cx)),
-            false => Step::to(Held::begin(job, cx)),
-        }
+        cx.take_up(job)
     }
 }
 

@@ -38,11 +38,7 @@ impl On<Won> for Dialing {
 
 impl On<Bound> for Dialing {
     fn on(self, event: Bound, cx: &mut Cx<'_>) -> Step<Self, Bound> {
-        cx.facts.bind(&event);
-        match cx.request {
-            true => Step::to(Sending::begin(cx)),
-            false => Step::to(Done::opened()),
-        }
+        cx.take_up(&event)
     }
 }
 

@@ -18,6 +18,7 @@ use crate::http::fault::Limit;
 use crate::http::framing::{Framing, NotReused};
 use crate::http::head::{Head as ResponseHead, Section};
 use crate::http::request::Encoded;
+use crate::machine::Edge;
 use crate::time::{Instant, earlier};
 use crate::trace::Subject;
 
@@ -124,6 +125,19 @@ pub(crate) struct Cx<'a> {
 }
 
 impl Cx<'_> {
+    /// Takes a ready connection into use.
+    #[inline(always)]
+    pub(super) fn take_up<S>(&mut self, event: &Bound) -> Step<S, Bound>
+    where
+        S: Edge<Bound, Sending> + Edge<Bound, Done>,
+    {
+        self.facts.bind(event);
+        match self.request {
+            true => Step::to(Sending::begin(self)),
+            false => Step::to(Done::opened()),
+        }
+    }
+
     pub(crate) fn tell(&mut self, key: Key, event: impl Into<connection::Event>) {
         self.out.posts.push(Post::Connection(key, event.into()));
     }

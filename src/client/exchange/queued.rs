@@ -33,11 +33,7 @@ impl On<Refused> for Queued {
 impl On<Bound> for Queued {
     #[inline(always)]
     fn on(self, event: Bound, cx: &mut Cx<'_>) -> Step<Self, Bound> {
-        cx.facts.bind(&event);
-        match cx.request {
-            true => Step::to(Sending::begin(cx)),
-            false => Step::to(Done::opened()),
-        }
+        cx.take_up(&event)
     }
 }
 

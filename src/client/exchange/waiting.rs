@@ -16,10 +16,6 @@ impl On<Dial> for Waiting {
 
 impl On<Bound> for Waiting {
     fn on(self, event: Bound, cx: &mut Cx<'_>) -> Step<Self, Bound> {
-        cx.facts.bind(&event);
-        match cx.request {
-            true => Step::to(Sending::begin(cx)),
-            false => Step::to(Done::opened()),
-        }
+        cx.take_up(&event)
     }
 }

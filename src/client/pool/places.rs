@@ -23,9 +23,11 @@ impl Pool {
         &mut self.groups[group as usize]
     }
 
-    /// The first backlog given to a group stays.
-    pub(crate) fn back_up(&mut self, shelf: Shelf, backlog: usize) {
-        self.group_of(shelf).backlog.get_or_insert(backlog);
+    /// The first size and the first backlog given to a group stay.
+    pub(crate) fn plan(&mut self, shelf: Shelf, size: Option<usize>, backlog: Option<usize>) {
+        let group = self.group_of(shelf);
+        group.size = group.size.or(size.map(|size| size.max(1)));
+        group.backlog = group.backlog.or(backlog);
     }
 
     /// One more connection. Counts as a user of the shelf.

@@ -21,9 +21,9 @@ fn key(n: u64) -> Key {
 fn the_first_size_stays_and_counts_the_whole_name() {
     let mut pool = Pool::new(30);
     let a = acquire(&mut pool, &target("a", Some("p")));
-    pool.size(a, 2);
+    pool.plan(a, Some(2), None);
     let b = acquire(&mut pool, &target("b", Some("p")));
-    pool.size(b, 99);
+    pool.plan(b, Some(99), None);
     assert_ne!(a, b, "origins are kept apart within a name");
     assert_eq!(pool.park(a, key(1)).evicted, None);
     assert_eq!(pool.park(b, key(2)).evicted, None);

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use super::{Pool, Shelf};
+use super::{Group, Pool, Shelf};
 use crate::client::target::{Scheme, Target};
 
 #[derive(Debug)]
@@ -19,22 +19,23 @@ impl Origin {
 }
 
 impl Pool {
+    fn group_at(&self, shelf: Shelf) -> &Group {
+        &self.groups[self.shelves[shelf.0 as usize].group as usize]
+    }
+
     /// The name of the shelf's group.
     pub(crate) fn name(&self, shelf: Shelf) -> Option<&[u8]> {
-        let group = self.shelves[shelf.0 as usize].group;
-        self.groups[group as usize].name.as_deref()
+        self.group_at(shelf).name.as_deref()
     }
 
     /// The size of the shelf's group, once it has one.
     pub(crate) fn size_of(&self, shelf: Shelf) -> Option<usize> {
-        let group = self.shelves[shelf.0 as usize].group;
-        self.groups[group as usize].size
+        self.group_at(shelf).size
     }
 
     /// The backlog of the shelf's group, if it has one.
     pub(crate) fn backlog_of(&self, shelf: Shelf) -> Option<usize> {
-        let group = self.shelves[shelf.0 as usize].group;
-        self.groups[group as usize].backlog
+        self.group_at(shelf).backlog
     }
 
     /// Marks an origin, whatever its group and its proxy.

@@ -94,7 +94,17 @@ fn pools_are_counted_by_name() {
             .connect(&named, Timeouts::default(), Instant(5))
             .unwrap();
     }
+    let socket = target("unix:/run/a.sock");
+    engine
+        .connect(&socket, Timeouts::default(), Instant(6))
+        .unwrap();
     let mut rows = pools(&engine);
+    expect(
+        rows.remove(3),
+        "http://unix:/run/a.sock:",
+        [0, 1, 0, 1, 0],
+        "",
+    );
     expect(
         rows.remove(1),
         "https://[::1]:80 via 10.0.0.1:3128",
@@ -102,7 +112,7 @@ fn pools_are_counted_by_name() {
         "",
     );
     expect(rows.remove(1), "p", [0, 1, 1, 1, 0], "");
-    expect(row(&engine.total_stats()), "", [0, 2, 1, 3, 1], "aborted 1");
+    expect(row(&engine.total_stats()), "", [0, 3, 1, 4, 1], "aborted 1");
 }
 
 #[test]
