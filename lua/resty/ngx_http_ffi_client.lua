@@ -100,6 +100,20 @@ local function fetch(body)
 end
 
 
+-- Flags that any request may have, and what goes with them; nil, err.
+local function extras(limits, trace)
+    local flags = trace and TRACE or 0
+    if limits then
+        local ok, err = put_limits(limits)
+        if not ok then
+            return nil, err
+        end
+        flags = flags + LIMITED
+    end
+    return flags
+end
+
+
 -- The native form. Everything is read out of the caller's tables before `call` is touched.
 local function fetch_options(opts)
     if type(opts) ~= "table" then
@@ -137,17 +151,11 @@ local function fetch_options(opts)
         end
     end
 
-    if limits then
-        ok, err = put_limits(limits)
-        if not ok then
-            return nil, err
-        end
-        flags = flags + LIMITED
+    local extra, pieces
+    extra, err = extras(limits, trace)
+    if not extra then
+        return nil, err
     end
-    if trace then
-        flags = flags + TRACE
-    end
-    local pieces
     pieces, err = put_message(method, path, query, headers, body)
     if not pieces then
         release()
@@ -158,7 +166,7 @@ local function fetch_options(opts)
     put_pool(pool, pool_size, backlog, requests, time)
     put_times(milliseconds(connect or timeout), milliseconds(send or timeout),
               milliseconds(read or timeout), milliseconds(deadline), milliseconds(expect))
-    call.flags = flags + pieces
+    call.flags = flags + extra + pieces
     call.idle_ms = idle_ms
     return fetch(body)
 end
@@ -221,17 +229,11 @@ local function fetch_uri(self, uri, params)
     local connect, send, read = self._nhfc_connect, self._nhfc_send, self._nhfc_read
 
     local flags = keepalive == false and WHOLE or WHOLE + KEEPALIVE
-    if limits then
-        ok, err = put_limits(limits)
-        if not ok then
-            return nil, err
-        end
-        flags = flags + LIMITED
+    local extra, pieces
+    extra, err = extras(limits, trace)
+    if not extra then
+        return nil, err
     end
-    if trace then
-        flags = flags + TRACE
-    end
-    local pieces
     pieces, err = put_message(method, path, query, headers, body)
     ok = pieces
     if ok then
@@ -245,7 +247,7 @@ local function fetch_uri(self, uri, params)
     put_target(scheme, host, port)
     put_pool(pool, pool_size, backlog, requests, time)
     put_times(connect, send, read, milliseconds(deadline), milliseconds(expect))
-    call.flags = flags + pieces
+    call.flags = flags + extra + pieces
     call.idle_ms = idle_ms
     return fetch(body)
 end
@@ -312,7 +314,7 @@ function _M.connect(self, options, ...)
     local pool, pool_size = pool_name(options.pool), size(options.pool_size)
     local backlog, deadline = backlog_of(options.backlog), milliseconds(options.deadline)
     local requests, time = size(options.keepalive_requests), milliseconds(options.keepalive_time)
-    local flags = options.trace and TRACE or 0
+    local flags = extras(nil, options.trace)
     if options.proxy_opts or self.proxy_opts then
         return nil, NO_PROXY
     end
@@ -371,17 +373,11 @@ function _M.request(self, params)
     end
 
     local flags = preread and WHOLE or 0
-    if limits then
-        ok, err = put_limits(limits)
-        if not ok then
-            return nil, err
-        end
-        flags = flags + LIMITED
+    local extra, pieces
+    extra, err = extras(limits, trace)
+    if not extra then
+        return nil, err
     end
-    if trace then
-        flags = flags + TRACE
-    end
-    local pieces
     pieces, err = put_message(method, path, query, headers, body)
     if not pieces then
         release()
@@ -389,7 +385,7 @@ function _M.request(self, params)
     end
     put_times(self._nhfc_connect, self._nhfc_send, self._nhfc_read, milliseconds(deadline),
               milliseconds(expect))
-    call.flags = flags + pieces
+    call.flags = flags + extra + pieces
 
     local rc = C.nhfc_request(get_request(), id, call, result)
     release()

@@ -3,16 +3,21 @@
 
 local ffi = require "ffi"
 local cdef = require "resty.ngx_http_ffi_client.cdef"
+local handle = require "resty.ngx_http_ffi_client.handle"
 local request = require "resty.ngx_http_ffi_client.request"
 
 local C = ffi.C
+local busy = handle.busy
 local call = request.call
+local cancel = handle.cancel
 local ffi_new = ffi.new
 local ffi_str = ffi.string
 local get_request = require("resty.core.base").get_request
+local idle = handle.idle
+local lost = handle.lost
 local pcall = pcall
 local rawget = rawget
-local tostring = tostring
+local text_of = request.text_of
 local type = type
 
 local ERROR = cdef.ERROR
@@ -46,12 +51,12 @@ local function addresses(name)
 
     local ok, found, err = pcall(hook, name)
     if not ok then
-        return nil, "the resolver function failed: " .. tostring(found)
+        return nil, "the resolver function failed: " .. text_of(found)
     end
     if type(found) == "string" then
         found = { found }
     elseif type(found) ~= "table" then
-        return nil, err ~= nil and tostring(err)
+        return nil, err ~= nil and text_of(err)
                     or "the resolver function must give an address or an array of these, not "
                        .. type(found)
     end
@@ -77,27 +82,18 @@ end
 -- which is answered like the call that began it; or ERROR and why, and nothing is left of it.
 function _M.look_up(result, owner)
     local id, name = result.id, ffi_str(result.body.p, result.body.n)
-    if owner then
-        owner._nhfc_id, owner._nhfc_waiting = id, id
-    end
-
+    busy(owner, id)
     local n, err = addresses(name)
-
-    if owner and owner._nhfc_waiting == id then
-        owner._nhfc_waiting = nil
-    end
+    idle(owner, id)
     if not n then
-        C.nhfc_cancel(get_request(), id)
-        if owner and owner._nhfc_id == id then
-            owner._nhfc_id = nil
-        end
+        cancel(owner, id)
         return ERROR, err
     end
 
     local rc = C.nhfc_names(get_request(), id, list, n, result)
     anchor = nil
-    if rc == ERROR and owner and owner._nhfc_id == id then
-        owner._nhfc_id = nil
+    if rc == ERROR then
+        lost(owner, id)
     end
     return rc
 end

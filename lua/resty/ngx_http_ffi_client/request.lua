@@ -175,6 +175,13 @@ end
 _M.number_text = number_text
 
 
+-- What an error of the caller's code says. It may be any value, and its metatable may throw.
+function _M.text_of(err)
+    local ok, text = pcall(tostring, err)
+    return ok and type(text) == "string" and text or type(err)
+end
+
+
 local function grow(n)
     if n >= MAX_LINES then
         return false

@@ -11,6 +11,7 @@
 
 local ffi = require "ffi"
 local cdef = require "resty.ngx_http_ffi_client.cdef"
+local handle = require "resty.ngx_http_ffi_client.handle"
 local headers = require "resty.ngx_http_ffi_client.headers"
 local wait = require "resty.ngx_http_ffi_client.wait"
 
@@ -22,12 +23,14 @@ local setmetatable = setmetatable
 local sub = string.sub
 local type = type
 
+local cancel = handle.cancel
 local enter = wait.enter
 local error_text = wait.error_text
 local get_request = wait.get_request
 local headers_add = headers.add
 local headers_of_head = headers.of_head
 local headers_reason = headers.reason
+local idle = handle.idle
 local result = wait.result
 local sleep = wait.sleep
 
@@ -153,17 +156,12 @@ local function await(res, id)
     local client = res._nhfc_client
     client._nhfc_waiting = id
     local ok, err = sleep()
-    if client._nhfc_waiting == id then
-        client._nhfc_waiting = nil
-    end
+    idle(client, id)
     if ok then
         return true
     end
 
-    C.nhfc_cancel(get_request(), id)
-    if client._nhfc_id == id then
-        client._nhfc_id = nil
-    end
+    cancel(client, id)
     res._nhfc_id, res._nhfc_buf, res._nhfc_err = nil, "", err
     return nil, err
 end

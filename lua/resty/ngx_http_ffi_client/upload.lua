@@ -3,26 +3,24 @@
 
 local ffi = require "ffi"
 local cdef = require "resty.ngx_http_ffi_client.cdef"
+local handle = require "resty.ngx_http_ffi_client.handle"
 local request = require "resty.ngx_http_ffi_client.request"
 
 local C = ffi.C
+local busy = handle.busy
+local cancel = handle.cancel
 local get_request = require("resty.core.base").get_request
+local idle = handle.idle
+local lost = handle.lost
 local number_text = request.number_text
 local pcall = pcall
-local tostring = tostring
+local text_of = request.text_of
 local type = type
 
 local ERROR = cdef.ERROR
 
 
 local _M = {}
-
-
--- What an error says. It may be any value, and its metatable may throw.
-local function text_of(err)
-    local ok, text = pcall(tostring, err)
-    return ok and type(text) == "string" and text or type(err)
-end
 
 
 -- The iterator's next piece as a string, false at its end; nil, err.
@@ -49,23 +47,14 @@ end
 -- Hands the next piece to the exchange that `result` names, which is answered like the call that
 -- began it; or ERROR and what was wrong with the iterator, and nothing is left of the exchange.
 --
--- While the iterator runs, which may wait, the object stays marked as busy.
+-- While the iterator runs, which may wait, the object is busy.
 function _M.feed(result, owner, body)
     local id = result.id
-    if owner then
-        owner._nhfc_id, owner._nhfc_waiting = id, id
-    end
-
+    busy(owner, id)
     local piece, err = next_piece(body)
-
-    if owner and owner._nhfc_waiting == id then
-        owner._nhfc_waiting = nil
-    end
+    idle(owner, id)
     if piece == nil then
-        C.nhfc_cancel(get_request(), id)
-        if owner and owner._nhfc_id == id then
-            owner._nhfc_id = nil
-        end
+        cancel(owner, id)
         return ERROR, err
     end
 
@@ -75,8 +64,8 @@ function _M.feed(result, owner, body)
     else
         rc = C.nhfc_supply(get_request(), id, nil, 0, 1, result)
     end
-    if rc == ERROR and owner and owner._nhfc_id == id then
-        owner._nhfc_id = nil
+    if rc == ERROR then
+        lost(owner, id)
     end
     return rc
 end

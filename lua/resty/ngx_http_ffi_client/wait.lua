@@ -4,16 +4,21 @@
 local bit = require "bit"
 local ffi = require "ffi"
 local cdef = require "resty.ngx_http_ffi_client.cdef"
+local handle = require "resty.ngx_http_ffi_client.handle"
 local names = require "resty.ngx_http_ffi_client.names"
 local upload = require "resty.ngx_http_ffi_client.upload"
 
 local C = ffi.C
 local band = bit.band
-local ffi_new = ffi.new
+local busy = handle.busy
+local cancel = handle.cancel
 local feed = upload.feed
-local look_up = names.look_up
+local ffi_new = ffi.new
 local ffi_str = ffi.string
+local idle = handle.idle
 local load = cdef.load
+local look_up = names.look_up
+local lost = handle.lost
 
 local AGAIN = cdef.AGAIN
 local ERROR = cdef.ERROR
@@ -129,10 +134,8 @@ _M.error_text = error_text
 -- Carries what nhfc_fetch, nhfc_connect or nhfc_request began to its end; `rc` is what that call
 -- returned. OK, or ERROR and the text.
 --
--- `owner` is the client object that holds the handle, if any: it gets the new handle before this
--- thread waits, so that another thread finds the object busy or can close it, and what it holds is
--- touched again only where it still is that handle. `body` is the iterator that gives the request's
--- body, if it is one.
+-- `owner` is the client object that gets the new handle, if any (see handle.lua). `body` is the
+-- iterator that gives the request's body, if it is one.
 local function settle(rc, owner, body)
     if rc == OK then
         return OK
@@ -158,26 +161,17 @@ local function settle(rc, owner, body)
     end
 
     local id = result.id
-    if owner then
-        owner._nhfc_id, owner._nhfc_waiting = id, id
-    end
-
+    busy(owner, id)
     local ok, err = sleep()
-
-    if owner and owner._nhfc_waiting == id then
-        owner._nhfc_waiting = nil
-    end
+    idle(owner, id)
     if not ok then
-        C.nhfc_cancel(get_request(), id)
-        if owner and owner._nhfc_id == id then
-            owner._nhfc_id = nil
-        end
+        cancel(owner, id)
         return ERROR, err
     end
 
     rc = C.nhfc_collect(get_request(), id, result)
-    if rc == ERROR and owner and owner._nhfc_id == id then
-        owner._nhfc_id = nil            -- what was begun has failed, and its connection with it
+    if rc == ERROR then
+        lost(owner, id)
     end
     return settle(rc, owner, body)      -- no loop, see request.lua
 end
