@@ -82,7 +82,7 @@ nil timeout
 === TEST 3: case 76, without a resolver: the hosts file, the name servers of the system, search domains
 --- main_config
 --- http_config
-    nhfc_system_resolver $TEST_NGINX_HTML_DIR/resolv.conf $TEST_NGINX_HTML_DIR/hosts;
+    nhfc_system_resolver ../html/resolv.conf $TEST_NGINX_HTML_DIR/hosts;
 --- user_files eval
 ">>> resolv.conf
 nameserver fe80::1%eth0
@@ -150,6 +150,8 @@ nil no resolver defined
 --- response_body
 nilno resolver defined
 1:1
+--- error_log eval
+[qr/\[warn\].*html\/none/, qr/\[warn\].*html\/nothing/]
 
 
 
@@ -195,22 +197,26 @@ live nil true
             local client = require "resty.ngx_http_ffi_client"
             local seen = {}
             local port = $TEST_NGINX_RAND_PORT_1
+            local value = setmetatable({}, { __tostring = function() error("in __tostring") end })
             assert(client.set_resolver(function(name, ...)
                 seen[#seen + 1] = name .. select("#", ...)
                 ngx.sleep(0.01)
                 if name == "throws.test" then
                     error("oh no", 0)
+                elseif name == "worse.test" then
+                    error(value)
                 end
                 return unpack(({
                     ["one.test"] = { "127.0.0.1" }, ["list.test"] = { { "127.0.0.3", "127.0.0.1" } },
                     ["none.test"] = { nil, "unknown host" }, ["empty.test"] = { {} }, ["name.test"] = { "one.test" },
                     ["number.test"] = { 5 }, ["mixed.test"] = { { "127.0.0.1", 1 } }, ["nothing.test"] = {},
+                    ["value.test"] = { nil, value },
                 })[name:lower()])
             end))
             for _, how in ipairs({ "uri", "object" }) do
                 for _, host in ipairs({
                     "one.test", "One.Test", "list.test", "none.test", "empty.test", "name.test", "number.test", "mixed.test",
-                    "nothing.test", "throws.test", "127.0.0.1", "localhost",
+                    "nothing.test", "throws.test", "worse.test", "value.test", "127.0.0.1", "localhost",
                 }) do
                     local res, err
                     if how == "uri" then
@@ -240,6 +246,8 @@ number.test: nil the resolver function must give an address or an array of these
 mixed.test: nil the resolver function must give addresses as strings, not number
 nothing.test: nil the resolver function must give an address or an array of these, not nil
 throws.test: nil the resolver function failed: oh no
+worse.test: nil the resolver function failed: table
+value.test: nil table
 127.0.0.1: 127.0.0.1 nil
 localhost: localhost nil
 one.test: one.test nil
@@ -252,9 +260,11 @@ number.test: nil the resolver function must give an address or an array of these
 mixed.test: nil the resolver function must give addresses as strings, not number
 nothing.test: nil the resolver function must give an address or an array of these, not nil
 throws.test: nil the resolver function failed: oh no
+worse.test: nil the resolver function failed: table
+value.test: nil table
 127.0.0.1: 127.0.0.1 nil
 localhost: localhost nil
-one.test0 one.test0 list.test0 none.test0 empty.test0 name.test0 number.test0 mixed.test0 nothing.test0 throws.test0 one.test0 one.test0 list.test0 none.test0 empty.test0 name.test0 number.test0 mixed.test0 nothing.test0 throws.test0
+one.test0 one.test0 list.test0 none.test0 empty.test0 name.test0 number.test0 mixed.test0 nothing.test0 throws.test0 worse.test0 value.test0 one.test0 one.test0 list.test0 none.test0 empty.test0 name.test0 number.test0 mixed.test0 nothing.test0 throws.test0 worse.test0 value.test0
 nilthe resolver must be a function, not string
 true
 nilno resolver defined
@@ -362,3 +372,49 @@ nil connection refused (tried 127.0.0.1:P, [::1]:P)
 nil connection refused (tried [::1]:P, 127.0.0.1:P)
 nil connection refused
 nil connection refused (tried [::1]:P, 127.0.0.1:P) nilclosed
+
+
+
+=== TEST 11: a request that is sent again on a fresh connection: its name is looked up as that of its own call says
+--- http_config
+    nhfc_system_resolver off;
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local asked = 0
+            client.set_resolver(function()
+                asked = asked + 1
+                return "127.0.0.1"
+            end)
+            -- A kept connection that its peer closes 60 ms later, when a piece of the next request is on its way.
+            local port = $TEST_NGINX_RAND_PORT_1
+            assert(client.request_uri({
+                host = "a.test", port = port, path = "/raw", keepalive = { pool = "x" },
+                query = { pause = 60, piece = { "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "" } },
+            }))
+            local httpc = client.new()
+            assert(httpc:connect("a.test", port, { pool = "x" }))
+            ngx.print(httpc:get_reused_times(), " ")
+            -- Meanwhile another request calls.
+            ngx.timer.at(0, function()
+                assert(client.request_uri({ host = "127.0.0.1", port = port, path = "/connection" }))
+            end)
+            ngx.sleep(0.01)
+            local i = 0
+            local res, err = httpc:request({
+                method = "PUT", headers = { ["Content-Length"] = 4 },
+                body = function()
+                    i = i + 1
+                    if i == 2 then
+                        ngx.sleep(0.15)
+                    end
+                    return i <= 2 and "a" .. i or nil
+                end,
+            })
+            client.set_resolver(nil)
+            ngx.say(res and res:read_body():match("\r\n\r\n(.*)"), " ", err, " ", asked)
+        }
+    }
+--- response_body
+1 a1a2 nil 2

@@ -36,9 +36,8 @@ pub const KEEPALIVE: u32 = 2;
 pub const LIMITED: u32 = 4;
 /// [`Call::flags`]: the request's body comes in pieces.
 pub const PIECES: u32 = 8;
-
 /// [`Call::flags`]: write what happens to the error log.
-pub const TRACE: u32 = 64;
+pub const TRACE: u32 = 16;
 
 /// [`Reply::flags`]: a body follows the head.
 pub const HAS_BODY: u32 = 1;
@@ -92,7 +91,7 @@ pub struct Call {
     pub fields: *const Field,
     /// How many.
     pub nfields: u32,
-    /// [`WHOLE`], [`KEEPALIVE`], [`PIECES`].
+    /// [`WHOLE`], [`KEEPALIVE`], [`LIMITED`], [`PIECES`], [`TRACE`].
     pub flags: u32,
     /// Never zero.
     pub port: u32,

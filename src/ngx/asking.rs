@@ -21,9 +21,7 @@ impl State {
         started: Started,
         reply: &mut Reply,
     ) -> Result<c_int, Failure> {
-        if self.owners.ticket(id).is_none() {
-            self.assign(r, id, started)?;
-        }
+        self.own(r, id, started)?;
         let owner = self.owners.ticket(id).map(|t| t.owner()).ok_or(GONE)?;
         if self.owners.share(owner, now().0) == 0 {
             self.wake_next_turn(id);
@@ -42,9 +40,7 @@ impl State {
         started: Started,
         reply: &mut Reply,
     ) -> Result<c_int, Failure> {
-        if self.owners.ticket(id).is_none() {
-            self.assign(r, id, started)?;
-        }
+        self.own(r, id, started)?;
         reply.id = handle(id);
         reply.body = Text::of(self.engine.host(key).unwrap_or_default());
         Ok(NAME)

@@ -31,10 +31,10 @@ use core::ptr::{self, NonNull};
 use ngx::ffi::{
     NGX_CONF_1MORE, NGX_CONF_FLAG, NGX_CONF_TAKE1, NGX_CONF_TAKE12, NGX_CONF_UNSET,
     NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET,
-    NGX_HTTP_SRV_CONF, ngx_command_t, ngx_conf_check_num_bounds, ngx_conf_num_bounds_t,
-    ngx_conf_set_flag_slot, ngx_conf_set_msec_slot, ngx_conf_set_num_slot, ngx_conf_set_off_slot,
-    ngx_conf_set_size_slot, ngx_conf_t, ngx_http_request_t, ngx_int_t, ngx_msec_t, ngx_palloc,
-    ngx_str_t, ngx_uint_t, off_t,
+    NGX_HTTP_SRV_CONF, ngx_array_t, ngx_command_t, ngx_conf_check_num_bounds,
+    ngx_conf_num_bounds_t, ngx_conf_set_flag_slot, ngx_conf_set_msec_slot, ngx_conf_set_num_slot,
+    ngx_conf_set_off_slot, ngx_conf_set_size_slot, ngx_conf_t, ngx_http_request_t, ngx_int_t,
+    ngx_msec_t, ngx_palloc, ngx_str_t, ngx_uint_t, off_t,
 };
 use ngx_http_ffi_client::{Config, Duration, Limits, Timeouts};
 
@@ -229,6 +229,30 @@ pub(crate) static COMMANDS: Shared<[ngx_command_t; 19]> = Shared::new([
     ngx_command_t::empty(),
 ]);
 
+/// The words of the directive being read, its name first.
+///
+/// # Safety
+/// `cf` is what nginx passes to the setter of a directive.
+pub(crate) unsafe fn words<'a>(cf: *const ngx_conf_t) -> &'a [ngx_str_t] {
+    // SAFETY: the caller's promise; the words live as long as the configuration is being read, and
+    // what they point to as long as it is in force.
+    unsafe { texts((*cf).args) }
+}
+
+/// The texts of an array; none where there is no array.
+///
+/// # Safety
+/// `array` is null or holds texts, and lives as long as they are used.
+pub(crate) unsafe fn texts<'a>(array: *const ngx_array_t) -> &'a [ngx_str_t] {
+    // SAFETY: the caller's promise.
+    match unsafe { array.as_ref() } {
+        None => &[],
+        Some(array) if array.nelts == 0 => &[],
+        // SAFETY: as above.
+        Some(array) => unsafe { core::slice::from_raw_parts(array.elts.cast(), array.nelts) },
+    }
+}
+
 /// Moves `value` into the pool of `cf`. Null when there is no memory.
 ///
 /// # Safety
@@ -325,7 +349,7 @@ impl MainConf {
             config.life.requests = requests;
         }
         if self.keepalive_time != UNSET_MSEC {
-            config.life.time = Duration(u32::try_from(self.keepalive_time).unwrap_or(u32::MAX));
+            config.life.time = span(self.keepalive_time);
         }
         config
     }
@@ -381,15 +405,10 @@ impl<'a> InForce<'a> {
         ours: impl Fn(&LocationConf) -> ngx_msec_t,
         theirs: Option<usize>,
     ) -> Duration {
-        if let Some(ms) = u32::try_from(option).ok().filter(|ms| *ms > 0) {
-            return Duration(ms);
-        }
-        let ms = [ours(self.own), ours(self.top)]
-            .into_iter()
-            .find(|ms| *ms != UNSET_MSEC)
+        self.own_only(option, ours)
             // SAFETY: the promise made to `at`.
-            .or_else(|| unsafe { self.lua.directives.msec(self.r, theirs) });
-        ms.map_or(Duration(LUA_TIMEOUT_MS), span)
+            .or_else(|| unsafe { self.lua.directives.msec(self.r, theirs) }.map(span))
+            .unwrap_or(Duration(LUA_TIMEOUT_MS))
     }
 
     /// Time to connect.
@@ -423,7 +442,8 @@ impl<'a> InForce<'a> {
             .unwrap_or(Timeouts::default().expect)
     }
 
-    /// What ngx_lua knows nothing of.
+    /// `option` in milliseconds when it is above zero, else the directive, if it is set.
+    #[inline]
     fn own_only(
         &self,
         option: i32,

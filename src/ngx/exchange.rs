@@ -111,6 +111,7 @@ impl State {
         } else {
             Collect::Stream
         };
+        self.call_from(r, call);
         let (timeouts, limits) = (timeouts(&self.in_force(r), call.numbers()), call.limits());
         self.engine.set_timeouts(held, timeouts, now());
         let request = request(call, limits.as_ref());
@@ -130,20 +131,24 @@ impl State {
             .map_or(Started::Nothing, |t| t.started)
     }
 
-    pub(crate) fn assign(&mut self, r: Caller, id: Id, started: Started) -> Result<(), Failure> {
+    /// Makes an exchange its caller's, unless it is already.
+    pub(crate) fn own(&mut self, r: Caller, id: Id, started: Started) -> Result<(), Failure> {
+        match self.owners.ticket(id) {
+            Some(_) => Ok(()),
+            None => self.assign(r, id, started),
+        }
+    }
+
+    fn assign(&mut self, r: Caller, id: Id, started: Started) -> Result<(), Failure> {
         // SAFETY: live, and still running Lua code.
         let owner = r
             .owner()
             .or_else(|| unsafe { self.owners.adopt(r.0.as_ptr(), Some(on_request_end)) });
-        let Some(owner) = owner else {
+        // Whoever has no ticket yet was begun by the call that is going on.
+        let (Some(owner), Some(origin)) = (owner, self.calling) else {
             self.engine.abort(id, now());
             return Err("no memory");
         };
-        let origin = self.calling.filter(|origin| origin.r == r.0);
-        let origin = origin.unwrap_or(Origin {
-            r: r.0,
-            hook: false,
-        });
         self.owners.assign(owner, id, origin, started);
         Ok(())
     }
@@ -196,9 +201,7 @@ impl State {
         started: Started,
         reply: &mut Reply,
     ) -> Result<c_int, Failure> {
-        if self.owners.ticket(id).is_none() {
-            self.assign(r, id, started)?;
-        }
+        self.own(r, id, started)?;
         // SAFETY: live, and running the Lua code that called us.
         let (waiter, sema) = match unsafe { self.waits.begin(r.0.as_ptr(), Some(on_kill)) } {
             Ok(begun) => begun,

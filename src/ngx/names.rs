@@ -30,24 +30,32 @@ struct Resolver {
     timeout: ngx_msec_t,
 }
 
-/// A name being looked up for a connection.
+/// A name that nginx is asked for, for a connection.
 #[derive(Debug)]
 struct Lookup {
     key: Key,
-    /// `None`: Lua is asked.
-    resolver: Option<Resolver>,
+    resolver: Resolver,
     /// To be asked for in turn, the last first. nginx writes to the one it is asked for.
     names: Vec<Box<[u8]>>,
     /// The question that is out.
     asked: Option<NonNull<ngx_resolver_ctx_t>>,
 }
 
-/// Lookups by the index of their connection's key.
+/// What is being looked up, and by whom.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
+    /// By nginx, by the index of the connection's key.
     list: Vec<Option<Lookup>>,
-    /// How many of them Lua is asked for.
-    hooked: usize,
+    /// By Lua. Few: each is a coroutine that runs or has been woken.
+    by_lua: Vec<Key>,
+}
+
+/// How a name is looked up.
+enum Plan {
+    Nginx(Lookup),
+    Lua,
+    /// Not at all: these are its addresses.
+    Known(Vec<IpAddr>),
 }
 
 impl Lookups {
@@ -63,7 +71,6 @@ impl Lookups {
         if self.list.len() <= index {
             self.list.resize_with(index + 1, || None);
         }
-        self.hooked += usize::from(lookup.resolver.is_none());
         self.list[index] = Some(lookup);
     }
 
@@ -72,15 +79,15 @@ impl Lookups {
         if self.get(key).is_some()
             && let Some(lookup) = self.list[key.index()].take()
         {
-            self.hooked -= usize::from(lookup.resolver.is_none());
             lookup.cancel();
         }
+        self.by_lua.retain(|&other| other != key);
     }
 
     /// As above, for all of them.
     pub(crate) fn cancel_all(&mut self) {
-        self.hooked = 0;
         self.list.drain(..).flatten().for_each(Lookup::cancel);
+        self.by_lua.clear();
     }
 }
 
@@ -97,33 +104,26 @@ impl State {
     /// Begins to look up the name that a connection asks for. Returns whether nginx is to be asked,
     /// which has to wait until nothing is borrowed.
     pub(crate) fn look_up(&mut self, key: Key) -> bool {
-        match self.plan(key) {
-            Ok(Some(lookup)) => {
-                let nginx = lookup.resolver.is_some();
-                self.lookups.insert(lookup);
-                if !nginx && let Some(id) = self.engine.owner(key) {
+        let plan = self.plan(key);
+        let asks = matches!(plan, Ok(Plan::Nginx(_)));
+        match plan {
+            Ok(Plan::Nginx(lookup)) => self.lookups.insert(lookup),
+            Ok(Plan::Lua) => {
+                self.lookups.by_lua.push(key);
+                if let Some(id) = self.engine.owner(key) {
                     self.wake(id);
                 }
-                nginx
             }
-            Ok(None) => false,
-            Err(error) => {
-                self.engine.handle(key, Event::Unresolved(error), now());
-                false
-            }
+            Ok(Plan::Known(list)) => self.engine.handle(key, Event::Resolved(&list), now()),
+            Err(error) => self.engine.handle(key, Event::Unresolved(error), now()),
         }
+        asks
     }
 
-    /// What to ask for, and whom. `None` when the answer was known.
-    fn plan(&mut self, key: Key) -> Result<Option<Lookup>, ResolveError> {
+    fn plan(&mut self, key: Key) -> Result<Plan, ResolveError> {
         let Origin { r, hook } = self.origin_of(key).ok_or(ResolveError::NoResolver)?;
         if hook {
-            return Ok(Some(Lookup {
-                key,
-                resolver: None,
-                names: Vec::new(),
-                asked: None,
-            }));
+            return Ok(Plan::Lua);
         }
         // SAFETY: the request that the exchange belongs to is live.
         let (in_force, timeout) = unsafe { module::resolver(r) };
@@ -134,20 +134,16 @@ impl State {
                 let name = core::str::from_utf8(host).map_err(|_| ResolveError::NotFound)?;
                 let known = in_order(&system.hosts.find(name));
                 if !known.is_empty() {
-                    self.engine.handle(key, Event::Resolved(&known), now());
-                    return Ok(None);
+                    return Ok(Plan::Known(known));
                 }
-                (
-                    system.resolver().ok_or(ResolveError::NoResolver)?,
-                    candidates(system, name),
-                )
+                let raw = system.resolver().ok_or(ResolveError::NoResolver)?;
+                (raw, candidates(system, name))
             }
             (None, None) => return Err(ResolveError::NoResolver),
         };
-        let resolver = Some(Resolver { raw, timeout });
-        Ok(Some(Lookup {
+        Ok(Plan::Nginx(Lookup {
             key,
-            resolver,
+            resolver: Resolver { raw, timeout },
             names,
             asked: None,
         }))
@@ -162,12 +158,8 @@ impl State {
 
     /// The connection for which Lua has to say what the addresses of its name are.
     pub(crate) fn name_for(&self, id: Id) -> Option<Key> {
-        if self.lookups.hooked == 0 {
-            return None;
-        }
-        let hooked = |l: &&Lookup| l.resolver.is_none() && self.engine.owner(l.key) == Some(id);
-        let found = self.lookups.list.iter().flatten().find(hooked);
-        found.map(|lookup| lookup.key)
+        let mut keys = self.lookups.by_lua.iter().copied();
+        keys.find(|&key| self.engine.owner(key) == Some(id))
     }
 
     /// Lua's answer, in the order to try the addresses; empty when there are none.
@@ -227,7 +219,7 @@ fn candidates(system: &System, name: &str) -> Vec<Box<[u8]>> {
 pub(crate) fn ask(key: Key) {
     let question = worker::with(|state| {
         let lookup = state.lookups.get(key)?;
-        let resolver = lookup.resolver?;
+        let resolver = lookup.resolver;
         let name = lookup.names.last_mut()?;
         let (data, len) = (name.as_mut_ptr(), name.len());
         Some((resolver, ngx_str_t { len, data }))

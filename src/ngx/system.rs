@@ -5,14 +5,15 @@
 use core::ffi::{c_char, c_void};
 use core::fmt;
 use core::ptr::{self, NonNull};
-use core::slice;
 use std::fs;
 
 use ngx::ffi::{
-    NGX_LOG_WARN, ngx_command_t, ngx_conf_log_error, ngx_conf_t, ngx_pool_cleanup_add,
-    ngx_resolver_create, ngx_resolver_t, ngx_str_t, ngx_uint_t,
+    NGX_LOG_WARN, NGX_OK, ngx_command_t, ngx_conf_full_name, ngx_conf_log_error, ngx_conf_t,
+    ngx_int_t, ngx_pool_cleanup_add, ngx_resolver_create, ngx_resolver_t, ngx_str_t, ngx_uint_t,
 };
 use ngx_http_ffi_client::names::{Hosts, Resolv};
+
+use crate::conf::words;
 
 /// Which files `nhfc_system_resolver` names.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +29,7 @@ pub(crate) enum Files {
 
 impl Files {
     /// Reads the files that a directive named, or those of the system.
+    /// `None` where there are to be none, or when there is no memory.
     ///
     /// # Safety
     /// `cf` is the configuration being read, and the names are in it.
@@ -41,13 +43,26 @@ impl Files {
             None => (None, None),
         };
         let path = |given: Option<ngx_str_t>, standard: &str| match given {
-            Some(given) => String::from_utf8_lossy(given.as_bytes()).into_owned(),
-            None => standard.to_string(),
+            // SAFETY: the caller's promise.
+            Some(given) => unsafe { full(cf, given) },
+            None => Some(standard.to_string()),
         };
-        let (resolv, hosts) = (path(resolv, "/etc/resolv.conf"), path(hosts, "/etc/hosts"));
+        let resolv = path(resolv, "/etc/resolv.conf")?;
+        let hosts = path(hosts, "/etc/hosts")?;
         // SAFETY: the caller's promise.
         unsafe { System::load(cf, &resolv, &hosts) }
     }
+}
+
+/// A path as a configuration has it: a relative one is in the directory of nginx.conf. `None` when
+/// there is no memory.
+///
+/// # Safety
+/// `cf` is the configuration being read, and the path is in it.
+unsafe fn full(cf: *mut ngx_conf_t, mut path: ngx_str_t) -> Option<String> {
+    // SAFETY: the caller's promise; nginx makes another path in its pool and leaves this one's text.
+    let rc = unsafe { ngx_conf_full_name((*cf).cycle, &raw mut path, 1) };
+    (rc == NGX_OK as ngx_int_t).then(|| String::from_utf8_lossy(path.as_bytes()).into_owned())
 }
 
 /// The directive: `on`, `off`, or a resolver configuration and perhaps a hosts file.
@@ -56,20 +71,14 @@ pub(crate) unsafe extern "C" fn set_files(
     command: *mut ngx_command_t,
     conf: *mut c_void,
 ) -> *mut c_char {
-    // SAFETY: nginx passes the configuration that the command's offset is about, and as arguments
-    // the directive's name and what follows it.
-    let (files, args) = unsafe {
-        let files = conf.byte_add((*command).offset).cast::<Option<Files>>();
-        let args = (*cf).args.as_ref();
-        let args = args.map_or(&[][..], |a| slice::from_raw_parts(a.elts.cast(), a.nelts));
-        (&mut *files, args)
-    };
-    let args: &[ngx_str_t] = args;
+    // SAFETY: nginx passes the configuration that the command's offset is about.
+    let files = unsafe { &mut *conf.byte_add((*command).offset).cast::<Option<Files>>() };
     if files.is_some() {
         return c"is duplicate".as_ptr().cast_mut();
     }
     let named = |resolv, hosts| Files::On { resolv, hosts };
-    *files = Some(match args {
+    // SAFETY: a setter's configuration.
+    *files = Some(match unsafe { words(cf) } {
         [_, only] if only.as_bytes() == b"off" => Files::Off,
         [_, only] if only.as_bytes() == b"on" => named(None, None),
         [_, resolv] => named(Some(*resolv), None),

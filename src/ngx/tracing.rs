@@ -10,7 +10,7 @@ use ngx::ffi::{
 use ngx_http_ffi_client::{Engine, Target};
 
 use crate::abi;
-use crate::conf::MainConf;
+use crate::conf::{MainConf, texts, words};
 use crate::worker::State;
 
 const UNSET: ngx_int_t = NGX_CONF_UNSET as ngx_int_t;
@@ -36,12 +36,8 @@ impl Tracing {
         engine.set_trace(self.everything == 1);
         engine.trace_facts(self.bytes == 1);
         // SAFETY: null, or made by `set_trace`, and not written to after configuration.
-        let origins =
-            unsafe { self.origins.as_ref() }.map_or(&[][..], |array| unsafe { texts(array) });
-        for origin in origins {
-            // SAFETY: a token of the configuration, which lives as long as it.
-            let text = unsafe { bytes(origin) };
-            if let Some(target) = Target::parse(text) {
+        for origin in unsafe { texts(self.origins) } {
+            if let Some(target) = Target::parse(origin.as_bytes()) {
                 engine.trace_origin(&target);
             }
         }
@@ -59,21 +55,20 @@ pub(crate) unsafe extern "C" fn set_trace(
     if tracing.everything != UNSET || !tracing.origins.is_null() {
         return c"is duplicate".as_ptr().cast_mut();
     }
-    // SAFETY: nginx passes at least the directive's name and one argument.
-    let arguments = unsafe { &texts(&*(*cf).args)[1..] };
-    // SAFETY: tokens of the configuration being read.
-    let words = || arguments.iter().map(|argument| unsafe { bytes(argument) });
-    if arguments.len() == 1 {
-        match words().next() {
-            Some(b"on") => tracing.everything = 1,
-            Some(b"off") => tracing.everything = 0,
+    // SAFETY: a setter's configuration.
+    let arguments = unsafe { words(cf) }.get(1..).unwrap_or_default();
+    if let [only] = arguments {
+        match only.as_bytes() {
+            b"on" => tracing.everything = 1,
+            b"off" => tracing.everything = 0,
             _ => {}
         }
     }
     if tracing.everything != UNSET {
         return ptr::null_mut();
     }
-    if !words().all(|word| Target::parse(word).is_some()) {
+    let is_origin = |argument: &ngx_str_t| Target::parse(argument.as_bytes()).is_some();
+    if !arguments.iter().all(is_origin) {
         let text = c"takes \"on\", \"off\", or origins such as http://host:port";
         return text.as_ptr().cast_mut();
     }
@@ -91,26 +86,6 @@ pub(crate) unsafe extern "C" fn set_trace(
         }
     }
     ptr::null_mut()
-}
-
-/// # Safety
-/// The array holds texts, and lives as long as they are used.
-unsafe fn texts<'a>(array: &ngx_array_t) -> &'a [ngx_str_t] {
-    match array.nelts {
-        0 => &[],
-        // SAFETY: the caller's promise.
-        n => unsafe { core::slice::from_raw_parts(array.elts.cast(), n) },
-    }
-}
-
-/// # Safety
-/// The text points to as many bytes as it says, which live as long as they are used.
-unsafe fn bytes<'a>(text: &ngx_str_t) -> &'a [u8] {
-    match text.len {
-        0 => &[],
-        // SAFETY: the caller's promise.
-        n => unsafe { core::slice::from_raw_parts(text.data, n) },
-    }
 }
 
 impl State {

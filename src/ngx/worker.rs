@@ -1,9 +1,9 @@
 //! The engine in one worker process, and the loop that carries out its orders.
 //!
 //! Everything lives in one cell. It is borrowed only across C calls that run no handler (`send`,
-//! `recv`, `close`, posting an event); whatever might call back into this module, which today is
-//! opening a connection and resuming a coroutine, happens with nothing borrowed, and what is
-//! ordered while a connection is being opened waits in the engine until it is open.
+//! `recv`, `close`, posting an event); whatever might call back into this module, which is opening a
+//! connection, asking for a name and resuming a coroutine, happens with nothing borrowed, and what
+//! is ordered meanwhile waits in the engine.
 //!
 //! nginx enters by a handler ([`enter`]), Lua by an exported function (`ffi.rs`). Both end with
 //! [`run`], and neither lets a panic out: it costs the exchange it happened in.
@@ -72,7 +72,7 @@ pub(crate) struct State {
     pub(crate) lookups: Lookups,
     /// Lookups whose next name is to be asked for.
     pub(crate) asks: VecDeque<Key>,
-    /// Whence the exchange comes that was begun last.
+    /// Whence the exchange comes that was begun last. Until that has a ticket nothing else begins.
     pub(crate) calling: Option<Origin>,
     /// A connection is being opened, or a name asked for: orders wait.
     opening: bool,

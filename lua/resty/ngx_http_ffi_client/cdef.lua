@@ -23,7 +23,7 @@ local _M = {
     KEEPALIVE = 2,
     LIMITED = 4,
     PIECES = 8,
-    TRACE = 64,
+    TRACE = 16,
 
     -- nhfc_result.flags
     HAS_BODY = 1,

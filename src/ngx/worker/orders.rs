@@ -15,7 +15,7 @@ pub(super) enum Order {
     Ask(Key),
 }
 
-/// As [`run`], beginning with an order that cannot be carried out while the state is borrowed.
+/// As [`super::run`], beginning with an order that cannot be carried out while the state is borrowed.
 /// Should carrying it out lead back here, what is ordered there waits until it is done.
 #[inline]
 pub(super) fn run_from(order: Option<Order>) {
@@ -79,12 +79,27 @@ impl State {
                     Effect::ConnectUnix { key } => {
                         return Some(Order::Open(key, self.path_of(key)));
                     }
-                    Effect::Resolve { key } if self.look_up(key) => return Some(Order::Ask(key)),
+                    Effect::Resolve { key } => {
+                        if self.look_up(key) {
+                            return Some(Order::Ask(key));
+                        }
+                    }
                     // The next to be driven, and no order comes before it.
                     Effect::Drive { key } if drive && self.is_next() => {
                         self.drive(key, FAIR_BYTES);
                     }
-                    other => self.carry_out(other),
+                    Effect::Drive { key } => self.queue(key),
+                    Effect::Handshake { key } => {
+                        let not_built = Event::HandshakeFailed(TlsError::NotBuilt);
+                        self.engine.handle(key, not_built, now());
+                    }
+                    Effect::Close { key } => {
+                        self.lookups.cancel(key);
+                        if let Some(socket) = self.sockets.remove(key) {
+                            socket.close();
+                        }
+                    }
+                    Effect::Wake { id } => self.wake(id),
                 }
             } else if let Some(key) = self.asks.pop_front() {
                 return Some(Order::Ask(key));
@@ -107,24 +122,5 @@ impl State {
         let host = self.engine.host(key).unwrap_or_default();
         let path = host.strip_prefix(b"unix:".as_slice()).unwrap_or_default();
         Place::Unix(path.into())
-    }
-
-    fn carry_out(&mut self, effect: Effect) {
-        match effect {
-            Effect::Handshake { key } => {
-                self.engine
-                    .handle(key, Event::HandshakeFailed(TlsError::NotBuilt), now());
-            }
-            // `work` has taken them.
-            Effect::Connect { .. } | Effect::ConnectUnix { .. } | Effect::Resolve { .. } => {}
-            Effect::Drive { key } => self.queue(key),
-            Effect::Close { key } => {
-                self.lookups.cancel(key);
-                if let Some(socket) = self.sockets.remove(key) {
-                    socket.close();
-                }
-            }
-            Effect::Wake { id } => self.wake(id),
-        }
     }
 }
