@@ -13,6 +13,18 @@ use crate::http::fault::Limit;
 use crate::http::request::encode;
 use crate::time::Instant;
 
+/// A call that is under way; it is dropped only where a handler does not come back.
+struct Call<'a> {
+    engine: &'a mut Engine,
+    id: Id,
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.engine.nameless = Some(self.id);
+    }
+}
+
 impl Engine {
     /// Starts a request on a connection of its own, from the pool if one is idle. Afterwards the
     /// connection goes to the pool with `keepalive`, and is closed without.
@@ -46,7 +58,7 @@ impl Engine {
         };
         let id = self.insert(facts, shelf, true, after)?;
         self.trace_call(id, now, "fetch", Some(request));
-        self.start(id, now);
+        self.in_call(id, |engine| engine.start(id, now));
         Ok(id)
     }
 
@@ -66,7 +78,7 @@ impl Engine {
         facts.life = target.life;
         let id = self.insert(facts, shelf, false, After::Hold)?;
         self.trace_call::<()>(id, now, "connect", None);
-        self.start(id, now);
+        self.in_call(id, |engine| engine.start(id, now));
         Ok(id)
     }
 
@@ -102,7 +114,7 @@ impl Engine {
                 .posts
                 .push(Post::Connection(key, connection::Claimed { job }.into()));
         }
-        self.run(now);
+        self.in_call(id, |engine| engine.run(now));
         Ok(id)
     }
 
@@ -154,8 +166,17 @@ impl Engine {
         if let Some(slot) = self.exchanges.get_mut(id) {
             slot.facts.waiting = None;
         }
-        self.run(now);
+        self.in_call(id, |engine| engine.run(now));
         self.forget(id);
+    }
+
+    /// Does what a call does while nobody else has the name of its exchange. Should that not come
+    /// back, nobody ever will: [`Engine::recover`] forgets the exchange.
+    #[inline(always)]
+    fn in_call(&mut self, id: Id, f: impl FnOnce(&mut Engine)) {
+        let call = Call { engine: self, id };
+        f(&mut *call.engine);
+        core::mem::forget(call);
     }
 
     /// Other timeouts from now on. The deadline over everything stays as it was when the exchange

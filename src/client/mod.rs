@@ -250,6 +250,8 @@ pub struct Engine {
     vacant: Vec<pool::Shelf>,
     /// Slots whose deadline may have moved since it was last looked at.
     touched: (Option<Key>, Option<Id>),
+    /// The exchange of a call that did not come back.
+    nameless: Option<Id>,
     serials: (u32, u32),
 }
 
@@ -272,6 +274,7 @@ impl Engine {
             running: 0,
             vacant: Vec::new(),
             touched: (None, None),
+            nameless: None,
             serials: (0, 0),
         }
     }

@@ -37,6 +37,11 @@ impl Engine {
         }
         self.run(now);
         self.end_abandoned(&keys, &ids, now);
+        if let Some(id) = self.nameless.take() {
+            self.tell(id, exchange::Aborted(Aborted::Panicked));
+            self.run(now);
+            self.forget(id);
+        }
         let running = ids.iter().filter_map(|&id| self.exchanges.get(id));
         self.running = running.filter(|slot| !slot.state.is_done()).count();
         // Whatever was being moved when it happened, no second edge will come for it.

@@ -128,8 +128,8 @@ impl World {
         let held =
             peers.find_map(|(&n, (key, _))| (self.engine.owner(*key) == Some(id)).then_some(n));
         let reusable = self.engine.reusable(id, self.now);
+        self.pooled.extend(held.filter(|_| reusable.is_ok()));
         let released = self.engine.release(id, keepalive, self.now);
-        self.pooled.extend(held.filter(|_| released.is_ok()));
         if reusable != released {
             return Err(format!("e{number}: {reusable:?} announced, {released:?}"));
         }

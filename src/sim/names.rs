@@ -11,10 +11,9 @@ impl Command {
         )
     }
 
-    /// Whether a caller gives it.
-    pub(super) fn is_callers(&self) -> bool {
-        let mut copy = self.clone();
-        self.begins() || copy.exchange().is_some()
+    /// The number of the caller who gives it, where that has one already.
+    pub(super) fn caller(&self) -> Option<u32> {
+        self.clone().exchange().copied()
     }
 
     /// The number of the connection it names.

@@ -118,27 +118,43 @@ impl World {
     /// # Errors
     /// The command makes no sense here.
     pub fn play(&mut self, command: &Command) -> Result<(), String> {
-        if !coverage::is_lit() {
-            return self.step(command);
+        if !self.guarded(|world| world.step(command))?
+            && let Some(number) = command.caller()
+        {
+            // Whose call failed gives up.
+            self.abort(number)?;
         }
-        // As the nginx driver: what panics is caught, and the engine goes on without it.
-        match catch_unwind(AssertUnwindSafe(|| self.step(command))) {
-            Ok(done) => done,
+        let settled = self.guarded(|world| {
+            world.settle();
+            Ok(())
+        })?;
+        if !settled {
+            self.settle();
+        }
+        Ok(())
+    }
+
+    /// As the nginx driver: what panics is caught, and the engine goes on without it. `false` when
+    /// something did.
+    fn guarded(
+        &mut self,
+        f: impl FnOnce(&mut World) -> Result<(), String>,
+    ) -> Result<bool, String> {
+        if !coverage::is_lit() {
+            return f(self).map(|()| true);
+        }
+        match catch_unwind(AssertUnwindSafe(|| f(self))) {
+            Ok(done) => done.map(|()| true),
             Err(panic) if panic.is::<Blown>() => {
                 self.blown = true;
                 self.engine.recover(self.now);
-                self.settle();
-                Ok(())
+                Ok(false)
             }
             Err(panic) => resume_unwind(panic),
         }
     }
 
     fn step(&mut self, command: &Command) -> Result<(), String> {
-        if command.is_callers() {
-            // Only facts run handlers that a driver guards.
-            coverage::light(None);
-        }
         match command {
             Command::Fetch(ask) => self.fetch(ask),
             Command::Connect(ask) => self.connect(ask),
@@ -159,7 +175,6 @@ impl World {
             Command::Fuse(n) => coverage::light(Some(*n)),
             peers => self.step_peer(peers)?,
         }
-        self.settle();
         Ok(())
     }
 
