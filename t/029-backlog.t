@@ -366,3 +366,29 @@ too many waiting connect operations
 1
 nil closed
 1:1
+
+
+
+=== TEST 12: case 60, what stands behind a response is no answer to who waited for its connection
+--- config
+    location = /t {
+        content_by_lua_block {
+            local client = require "resty.ngx_http_ffi_client"
+            local function get(path, query)
+                local options = at($TEST_NGINX_RAND_PORT_1, { keepalive = { pool_size = 1, backlog = 1 } })
+                options.path, options.query = path, query
+                local res, err = client.request_uri(options)
+                return res and res.body or err
+            end
+            -- The body is received to its end and no further, because its length is known by then.
+            local head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+            local first = ngx.thread.spawn(get, "/raw", { piece = { head, "hello" .. head .. "wrong" }, hold = 1 })
+            local second = ngx.thread.spawn(get, "/connection")
+            for _, thread in ipairs({ first, second }) do
+                ngx.say(select(2, ngx.thread.wait(thread)))
+            end
+        }
+    }
+--- response_body
+hello
+1:1

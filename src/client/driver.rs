@@ -124,6 +124,14 @@ impl Engine {
         }
     }
 
+    /// Whether a request is to begin on the connection. A driver that has just received from it
+    /// receives again before it sends: what is left in the socket is no answer to that request.
+    pub fn begins(&self, key: Key) -> bool {
+        self.connections
+            .get(key)
+            .is_some_and(|slot| matches!(&slot.state, State::Writing(s) if s.sent == 0))
+    }
+
     /// The first `n` bytes of [`Engine::output`] were handed to the socket.
     pub fn sent(&mut self, key: Key, n: usize, now: Instant) {
         if self.trace.has_facts() {

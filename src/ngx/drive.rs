@@ -36,7 +36,8 @@ impl State {
     /// orders that what it received has caused, or in the next turn once its share is used up.
     ///
     /// In this order, because what a kept connection has for us before a request leaves on it is
-    /// no answer to that request.
+    /// no answer to that request. One that the end of a response has given to the next exchange
+    /// receives once more, too.
     #[inline]
     pub(crate) fn drive(&mut self, key: Key, budget: usize) {
         let Some(socket) = self.sockets.get(key).filter(|s| !s.connecting) else {
@@ -46,7 +47,7 @@ impl State {
         let Some(received) = self.receive(key, socket) else {
             return;
         };
-        let (sent, owing) = match self.send(key, socket, budget.saturating_sub(received)) {
+        let (sent, owing) = match self.send(key, socket, budget, received) {
             Ok(sent) => sent,
             Err(error) => {
                 self.engine.handle(key, Event::SendFailed(error), now());
@@ -65,21 +66,24 @@ impl State {
         }
     }
 
-    /// Sends until nothing is owed, the socket is full or the share is used up. Returns how much,
-    /// and whether anything is still owed.
+    /// Sends until nothing is owed, the socket is full or the share is used up, of which receiving
+    /// has had its part. Returns how much, and whether anything is still owed.
     fn send(
         &mut self,
         key: Key,
         socket: Socket,
         budget: usize,
+        received: usize,
     ) -> Result<(usize, bool), SocketError> {
+        let budget = budget.saturating_sub(received);
         let mut sent = 0;
         loop {
             let owed = self.engine.output(key);
             if owed.is_empty() {
                 return Ok((sent, false));
             }
-            if sent >= budget || !socket.can_write() {
+            let early = received > 0 && self.engine.begins(key);
+            if early || sent >= budget || !socket.can_write() {
                 return Ok((sent, true));
             }
             let piece = &owed[..owed.len().min(budget - sent)];

@@ -68,6 +68,9 @@ pub(super) struct Truth {
     pub(super) ended: Option<End>,
 }
 
+/// What stands behind a message, over and over: were it taken for the next answer, it would be one.
+pub(super) const SURPLUS: &[u8] = b"HTTP/1.1 299 Surplus\r\nContent-Length: 0\r\n\r\n";
+
 /// Ways to be malformed: each is refused whatever follows.
 pub(super) const BROKEN: &[(&str, &str)] = &[
     ("HTTP/2.0 200 OK\r\n", ""),
@@ -137,7 +140,8 @@ impl Answer {
             Some(at) if none => from + at + 4,
             _ => bytes.len(),
         };
-        bytes.extend(std::iter::repeat_n(b'S', self.surplus as usize));
+        let surplus = SURPLUS.iter().cycle().take(self.surplus as usize);
+        bytes.extend(surplus);
         if let Some(bit) = self.flipped.checked_sub(1) {
             let at = bit as usize / 8 % bytes.len();
             bytes[at] ^= 1 << (bit % 8);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use super::answer::{Answer, BROKEN, Delimited, requests};
+use super::answer::{Answer, BROKEN, Delimited, SURPLUS, requests};
 use super::choices::Choices;
 use super::peer::Peer;
 use super::script::{Ask, Command, Fact, Handshake, Pieces};
@@ -333,7 +333,8 @@ impl Crowd {
         }
         let until_close = answer.delimited == Delimited::Close;
         if self.swarm.has(Fault::Surplus) && self.choices.once_in(6) && !until_close {
-            answer.surplus = 1 + self.choices.below(20);
+            let whole = SURPLUS.len() as u32;
+            answer.surplus = self.choices.pick(&[whole, 1, 20, 3 * whole]).unwrap_or(1);
         }
         if self.swarm.has(Fault::Flipped) && self.choices.once_in(6) {
             answer.flipped = 1 + self.choices.below(4000);

@@ -54,7 +54,9 @@ impl World {
         let number = self.number(key);
         while self.peers.get(&number).is_some_and(|(_, p)| p.connected) {
             let received = self.receive(key, number);
-            self.send(key, number);
+            if !received || !self.engine.begins(key) {
+                self.send(key, number);
+            }
             if !received {
                 break;
             }
