@@ -5,6 +5,7 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+use super::choices::hash;
 use super::peer::End;
 use crate::Limits;
 
@@ -246,9 +247,7 @@ impl Truth {
 
 /// The first `n` bytes of the body that belongs to a path.
 pub(super) fn body(path: &str, n: usize) -> Vec<u8> {
-    let mut state = path.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| {
-        (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
-    });
+    let mut state = hash(path);
     let mut next = || {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         b'0' + (state >> 58) as u8

@@ -11,6 +11,13 @@ pub(super) enum Choices {
     Bytes(Vec<u8>, usize),
 }
 
+/// FNV-1a: one number for a text, the same on every machine.
+pub(super) fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, b| {
+        (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
 impl Choices {
     pub(super) fn seed(seed: u64) -> Choices {
         // Neighbouring seeds begin far apart.

@@ -10,6 +10,7 @@ use super::choices::Choices;
 use super::peer::Peer;
 use super::script::{Ask, Command, Fact, Handshake, Pieces};
 use super::swarm::{Fault, Swarm};
+use super::words::FACTS;
 use super::world::World;
 use crate::Scheme;
 
@@ -347,16 +348,15 @@ impl Crowd {
         let kind = self.choices.below(10);
         let numbers: Vec<u32> = world.peers.keys().copied().collect();
         let (has, choices) = (|fault| self.swarm.has(fault), &mut self.choices);
-        let fact = |choices: &mut Choices, facts: &[Fact]| choices.pick(facts);
         match kind {
             0 if has(Fault::Panics) => return Some(Command::Fuse(choices.below(6))),
             1 if has(Fault::Shutdown) && choices.once_in(20) => return Some(Command::Shutdown),
             2 if has(Fault::Late) => {
                 let number = choices.below(world.keys.len() as u32);
-                let facts = super::words::FACTS[choices.below(10) as usize].1;
+                let (_, fact) = choices.pick(FACTS)?;
                 let open =
                     world.peers.contains_key(&number) || world.resolving.contains_key(&number);
-                return (!open && !world.keys.is_empty()).then_some(Command::Late(number, facts));
+                return (!open && !world.keys.is_empty()).then_some(Command::Late(number, fact));
             }
             _ => {}
         }
@@ -377,7 +377,7 @@ impl Crowd {
                     Fact::Resolved,
                     Fact::Handshaken,
                 ];
-                Some(Command::Lie(number, fact(choices, &lies)?))
+                Some(Command::Lie(number, choices.pick(&lies)?))
             }
             _ => None,
         }

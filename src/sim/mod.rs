@@ -42,16 +42,7 @@ pub use world::{Cut, World};
 /// # Errors
 /// A command that makes no sense where it stands, with its line number.
 pub fn replay(script: &Script, cut: Cut) -> Result<std::string::String, std::string::String> {
-    let mut world = World::new(cut);
-    for (line, command) in script.commands() {
-        world
-            .play(command)
-            .map_err(|e| std::format!("line {line}: {e}"))?;
-        world
-            .check()
-            .map_err(|e| std::format!("line {line}: after {command:?}: {e}"))?;
-    }
-    world.finish()
+    played(script, World::new(cut))
 }
 
 /// Plays a script and returns its trace with all facts: what a [`Pasted`] is made of.
@@ -59,11 +50,17 @@ pub fn replay(script: &Script, cut: Cut) -> Result<std::string::String, std::str
 /// # Errors
 /// As for [`replay`].
 pub fn facts(script: &Script) -> Result<std::string::String, std::string::String> {
-    let mut world = World::of_facts(crate::Limits::default());
+    played(script, World::of_facts(crate::Limits::default()))
+}
+
+fn played(script: &Script, mut world: World) -> Result<std::string::String, std::string::String> {
     for (line, command) in script.commands() {
         world
             .play(command)
             .map_err(|e| std::format!("line {line}: {e}"))?;
+        world
+            .check()
+            .map_err(|e| std::format!("line {line}: after {command:?}: {e}"))?;
     }
     world.finish()
 }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use super::choices::Choices;
+use super::choices::{Choices, hash};
 use super::coverage;
 use super::crowd::Crowd;
 use super::script::Command;
@@ -154,10 +154,8 @@ fn play(
 impl Run {
     /// One number for all that was done and came of it.
     pub fn hash(&self) -> u64 {
-        let text = format!("{:?}{}{:?}", self.commands, self.trace, self.failure);
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, b| {
-            (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
-        })
+        let (commands, trace, failure) = (&self.commands, &self.trace, &self.failure);
+        hash(&format!("{commands:?}{trace}{failure:?}"))
     }
 
     /// The commands as a script, one a line.

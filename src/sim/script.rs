@@ -298,14 +298,7 @@ fn parse(line: &str) -> Result<Command, String> {
         "refuse" => Command::Refuse(number(next()?, 'c')?),
         "handshake" => {
             let key = number(next()?, 'c')?;
-            let outcome = match next()? {
-                "ok" => Handshake::Ok,
-                "failed" => Handshake::Failed,
-                "eof" => Handshake::Eof,
-                "sendfails" => Handshake::SendFails,
-                _ => return Err("unknown outcome".to_string()),
-            };
-            Command::Handshake(key, outcome)
+            Command::Handshake(key, words::meant(words::OUTCOMES, next()?)?)
         }
         _ => return peers(word, rest),
     })
@@ -326,8 +319,8 @@ fn peers(word: &str, rest: &str) -> Result<Command, String> {
             Command::Answer(number(key, 'c')?, words::answer(text)?)
         }
         "deliver" => Command::Deliver(number(next()?, 'c')?, int(next()?)? as usize),
-        "late" => Command::Late(number(next()?, 'c')?, fact(next()?)?),
-        "lie" => Command::Lie(number(next()?, 'c')?, fact(next()?)?),
+        "late" => Command::Late(number(next()?, 'c')?, words::meant(words::FACTS, next()?)?),
+        "lie" => Command::Lie(number(next()?, 'c')?, words::meant(words::FACTS, next()?)?),
         "fuse" => Command::Fuse(int(next()?)?),
         "hold" => Command::Hold(number(next()?, 'c')?),
         "edge" => Command::Edge(number(next()?, 'c')?),
@@ -445,13 +438,6 @@ fn bound(limits: &mut Limits, name: &str, value: &str) -> Result<Option<()>, Str
         _ => return Ok(None),
     }
     Ok(Some(()))
-}
-
-fn fact(word: &str) -> Result<Fact, String> {
-    let found = words::FACTS.iter().find(|(name, _)| *name == word);
-    found
-        .map(|(_, fact)| *fact)
-        .ok_or_else(|| format!("unknown fact {word}"))
 }
 
 fn host_port(text: &str, default: u16) -> Result<(String, u16), String> {

@@ -22,6 +22,27 @@ pub(super) const FACTS: &[(&str, Fact)] = &[
     ("sent", Fact::Sent),
 ];
 
+/// Every outcome of a handshake with its word.
+pub(super) const OUTCOMES: &[(&str, Handshake)] = &[
+    ("ok", Handshake::Ok),
+    ("failed", Handshake::Failed),
+    ("eof", Handshake::Eof),
+    ("sendfails", Handshake::SendFails),
+];
+
+/// What a word stands for.
+pub(super) fn meant<T: Copy>(list: &[(&str, T)], word: &str) -> Result<T, String> {
+    let found = list.iter().find(|(name, _)| *name == word);
+    let found = found.ok_or_else(|| format!("what is {word}?"))?;
+    Ok(found.1)
+}
+
+/// The other direction.
+fn word<T: PartialEq>(list: &[(&'static str, T)], meant: T) -> &'static str {
+    let found = list.iter().find(|(_, other)| *other == meant);
+    found.map_or("?", |(word, _)| word)
+}
+
 /// The shape of an answer: `200 length=5 chunked=3 interim=1 close`.
 pub(super) fn answer(text: &str) -> Result<Answer, String> {
     let mut answer = Answer::default();
@@ -106,22 +127,8 @@ impl Ask {
                 write!(f, " {name}={n}")?;
             }
         }
-        let none = Limits::NONE;
-        let limits = self.limits.unwrap_or(none);
-        let limits = [
-            ("head", limits.head.into(), none.head.into()),
-            ("lines", limits.lines.into(), none.lines.into()),
-            ("interim", limits.interim.into(), none.interim.into()),
-            (
-                "extensions",
-                limits.extensions.into(),
-                none.extensions.into(),
-            ),
-            ("trailers", limits.trailers.into(), none.trailers.into()),
-            ("whole", limits.whole, none.whole),
-            ("most", limits.body, none.body),
-        ];
-        for (name, n, none) in limits {
+        let limits = self.limits.unwrap_or(Limits::NONE).named();
+        for ((name, n), (_, none)) in limits.into_iter().zip(Limits::NONE.named()) {
             if n != none {
                 write!(f, " {name}={n}")?;
             }
@@ -192,7 +199,9 @@ impl fmt::Display for Command {
             }
             Command::Accept(c) => write!(f, "accept c{c}"),
             Command::Refuse(c) => write!(f, "refuse c{c}"),
-            Command::Handshake(c, outcome) => write!(f, "handshake c{c} {}", outcome.word()),
+            Command::Handshake(c, outcome) => {
+                write!(f, "handshake c{c} {}", word(OUTCOMES, *outcome))
+            }
             Command::Send(c, bytes) => write!(f, "send c{c} \"{}\"", bytes.escape_ascii()),
             Command::Answer(c, answer) => write!(f, "answer c{c} {answer}"),
             Command::Deliver(c, n) => write!(f, "deliver c{c} {n}"),
@@ -207,8 +216,8 @@ impl fmt::Display for Command {
                 let (what, why) = failed(*event);
                 write!(f, "fails c{c} {what} {why}")
             }
-            Command::Late(c, fact) => write!(f, "late c{c} {}", fact.word()),
-            Command::Lie(c, fact) => write!(f, "lie c{c} {}", fact.word()),
+            Command::Late(c, fact) => write!(f, "late c{c} {}", word(FACTS, *fact)),
+            Command::Lie(c, fact) => write!(f, "lie c{c} {}", word(FACTS, *fact)),
             Command::Fuse(n) => write!(f, "fuse {n}"),
             Command::Wait(ms) => write!(f, "wait {ms}"),
             Command::Clock(ms) => write!(f, "clock {ms}"),
@@ -244,25 +253,5 @@ fn failed(event: Event<'_>) -> (&'static str, &'static str) {
         Event::SendFailed(e) => ("sendfailed", e.text()),
         Event::RecvFailed(e) => ("recvfailed", e.text()),
         Event::Resolved(_) | Event::Connected | Event::Handshaken | Event::Eof => ("", ""),
-    }
-}
-
-impl Fact {
-    fn word(self) -> &'static str {
-        FACTS
-            .iter()
-            .find(|(_, fact)| *fact == self)
-            .map_or("?", |(word, _)| word)
-    }
-}
-
-impl Handshake {
-    fn word(self) -> &'static str {
-        match self {
-            Handshake::Ok => "ok",
-            Handshake::Failed => "failed",
-            Handshake::Eof => "eof",
-            Handshake::SendFails => "sendfails",
-        }
     }
 }
