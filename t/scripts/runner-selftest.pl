@@ -135,6 +135,17 @@ while (my ($name, $case) = splice @cases, 0, 2) {
 my ($output, $status) = run_case(write_test($answer, "$get--- response_body\nhello\n"));
 is($status, 0, 'nothing wrong: passes') or diag($output);
 
+# What nginx logs after it has answered is waited for, also on a busy machine.
+if ($ours) {
+    my $late = 'location = /t { content_by_lua_block { ngx.say("hello")
+        ngx.timer.at(0.2, function() ngx.log(ngx.WARN, "late;") end) } }';
+    my %sections = (error_log => "--- error_log\nlate;\n", grep => "--- grep_error_log: late;\n--- grep_error_log_out\nlate;\n");
+    for my $by (sort keys %sections) {
+        my ($output, $status) = run_case(write_test($late, $get . $sections{$by}));
+        is($status, 0, "late line, $by: passes") or diag($output);
+    }
+}
+
 # A run that is ended from outside takes nginx with it.
 if ($ours) {
     my $file = write_test('location = /t { content_by_lua_block { ngx.sleep(60) } }', "$get--- timeout: 60s");
