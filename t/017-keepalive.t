@@ -10,7 +10,7 @@ __DATA__
 
 === TEST 1: the idle time of set_keepalive, and 0 for ever
 --- config
-    lua_socket_keepalive_timeout 50ms;
+    lua_socket_keepalive_timeout 300ms;
     location = /t {
         content_by_lua_block {
             local client = require "resty.ngx_http_ffi_client"
@@ -28,12 +28,12 @@ __DATA__
                 end
             end
             again(0.15, 100)
-            again(0.05, 1000)
-            again(0.15)
+            again(0.35, 5000)
+            again(0.35)
             again(0.01)
-            again(0.15, 0)
-            again(0.15, nil)
-            again(0.15, 1000.5)
+            again(0.35, 0)
+            again(0.35, nil)
+            again(0.35, 5000.5)
         }
     }
 --- response_body
@@ -188,7 +188,7 @@ upstream: client sent more
                 query = { pause = 20, hold = 1, piece = { "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
                           "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil" } },
             }))
-            ngx.sleep(0.05)
+            require("nhfc").wait_for(function() return client.stats().total.idle == 0 end)
             ngx.say(assert(client.request_uri({
                 host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_1, path = "/connection", keepalive = {},
             })).body)
@@ -286,7 +286,9 @@ exited on signal
                     query = { hold = 1, piece = { ... } },
                 })
                 ngx.say(res and res.status, " [", res and res.body, "] ", err)
-                ngx.sleep(0.03)
+                if path == "/raw" then
+                    require("nhfc").wait_for(function() return client.stats().total.idle == 0 end)
+                end
             end
             ask("HEAD", "/raw", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
             ask("GET", "/connection")
@@ -311,6 +313,9 @@ exited on signal
 200 [4:1] nil
 304 [] nil
 200 [5:1] nil
+--- grep_error_log eval: qr/upstream: client .*?(?=,)/
+--- grep_error_log_out eval
+qr/^(upstream: client (closed|connection reset by peer)\n){5}$/
 
 
 

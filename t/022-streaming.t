@@ -4,6 +4,46 @@ use NhfcTest;
 use NhfcUpstream;
 
 no_long_string();
+
+# echo() is a peer that gives each byte back; count_turns(port), where /echo is one, counts turns of this worker's event
+# loop in turns.answers until turns.stop(). An answer takes two: the peer reads the byte in one, and we the answer in the next.
+my $helpers = <<'LUA';
+    init_by_lua_block {
+        function echo()
+            local socket = assert(ngx.req.socket(true))
+            local byte = socket:receive(1)
+            while byte do
+                socket:send(byte)
+                byte = socket:receive(1)
+            end
+        end
+        function count_turns(port)
+            local turns, done = { answers = 0 }, false
+            local thread = ngx.thread.spawn(function()
+                local socket = ngx.socket.tcp()
+                assert(socket:connect("127.0.0.1", port))
+                assert(socket:send("GET /echo HTTP/1.1\r\nHost: h\r\n\r\n"))
+                while not done do
+                    socket:send("x")
+                    assert(socket:receive(1))
+                    turns.answers = turns.answers + 1
+                end
+                socket:close()
+            end)
+            function turns.stop()
+                done = true
+                ngx.thread.wait(thread)
+            end
+            return turns
+        end
+    }
+LUA
+
+add_block_preprocessor(sub {
+    my $block = shift;
+    $block->set_value(http_config => $helpers . ($block->http_config // ''));
+});
+
 run_tests();
 
 __DATA__
@@ -35,34 +75,32 @@ true nil true
 
 
 
-=== TEST 2: case 82, pieces come one by one, each when it was sent
+=== TEST 2: case 82, pieces come one by one, each before the peer goes on
 --- config
     location = /t {
         content_by_lua_block {
             local client = require "resty.ngx_http_ffi_client"
+            local turn = require("nhfc").turn
             local httpc = client.new()
             assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
-            ngx.update_time()
-            local start = ngx.now()
-            local res = assert(httpc:request({ path = "/raw", query = { pause = 50, piece = {
+            local res = assert(httpc:request({ path = "/raw", query = { turns = 1, piece = {
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "3\r\none\r\n", "3\r\ntwo\r\n", "5\r\nthree\r\n", "0\r\n\r\n",
             } } }))
-            ngx.update_time()
-            ngx.say("head ", math.floor((ngx.now() - start) / 0.05 + 0.3))
+            ngx.say("head")
+            turn()
             for piece in res.body_reader do
-                ngx.update_time()
-                ngx.say(piece, " ", math.floor((ngx.now() - start) / 0.05 + 0.3))
+                ngx.say(piece)
+                turn()
             end
-            ngx.update_time()
-            ngx.say("end ", math.floor((ngx.now() - start) / 0.05 + 0.3))
+            ngx.say("end")
         }
     }
 --- response_body
-head 0
-one 1
-two 2
-three 3
-end 4
+head
+one
+two
+three
+end
 
 
 
@@ -114,6 +152,7 @@ end 4
             end
         }
     }
+--- timeout: 30
 --- response_body eval
 "true true 1\n" x 7
 
@@ -255,15 +294,17 @@ lloworld 10 true
             local client = require "resty.ngx_http_ffi_client"
             local httpc = client.new()
             assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
-            local res = assert(httpc:request({ path = "/raw", query = { pause = 20, piece = {
+            local res = assert(httpc:request({ path = "/raw", query = { turns = 1, piece = {
                 "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nab", "cd", "ef",
             } } }))
+            local turn = require("nhfc").turn
             ngx.print(res.body_reader(), " ")
-            local ok, piece = ngx.thread.wait(ngx.thread.spawn(function() return res.body_reader() end))
-            ngx.print(piece, " ")
+            local thread = ngx.thread.spawn(function() return res.body_reader() end)
+            turn()
+            ngx.print(select(2, ngx.thread.wait(thread)), " ")
+            turn()
             ngx.print(res.body_reader(), " ")
-            piece = res.body_reader()
-            ngx.say(piece)
+            ngx.say(res.body_reader())
         }
     }
 --- response_body
@@ -278,9 +319,10 @@ ab cd ef nil
             local client = require "resty.ngx_http_ffi_client"
             local httpc = client.new()
             assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_1))
-            local res = assert(httpc:request({ path = "/raw", query = { pause = 20, piece = {
+            local res = assert(httpc:request({ path = "/raw", query = { turns = 1, piece = {
                 "HTTP/1.1 200 OK\r\n\r\n", "first,", "second,", "third",
             } } }))
+            require("nhfc").turn()
             ngx.status = res.status
             for piece in res.body_reader do
                 ngx.print(piece)
@@ -296,6 +338,7 @@ ab cd ef nil
             local res = assert(httpc:request({ path = "/pass" }))
             for piece in res.body_reader do
                 ngx.say(piece)
+                require("nhfc").turn()
             end
             ngx.say(httpc:set_keepalive())
         }
@@ -312,16 +355,7 @@ third
 --- http_config
     server {
         listen 127.0.0.1:$TEST_NGINX_RAND_PORT_3;
-        location = /echo {
-            content_by_lua_block {
-                local socket = assert(ngx.req.socket(true))
-                local byte = socket:receive(1)
-                while byte do
-                    socket:send(byte)
-                    byte = socket:receive(1)
-                end
-            }
-        }
+        location = /echo { content_by_lua_block { echo() } }
         location / {
             content_by_lua_block {
                 local block = ("x"):rep(1048576)
@@ -341,31 +375,20 @@ third
             local httpc = client.new()
             assert(httpc:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_3))
             local res = assert(httpc:request({ path = "/" }))
-            -- An answer of this worker's own takes two turns: it reads the byte in one, and we the answer in the next.
-            local answers, done = 0, false
-            local thread = ngx.thread.spawn(function()
-                local echo = ngx.socket.tcp()
-                assert(echo:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_3))
-                assert(echo:send("GET /echo HTTP/1.1\r\nHost: h\r\n\r\n"))
-                while not done do
-                    echo:send("x")
-                    assert(echo:receive(1))
-                    answers = answers + 1
-                end
-                echo:close()
-            end)
+            local turns = count_turns($TEST_NGINX_RAND_PORT_3)
             ngx.sleep(0.1)
             local had, total, most = {}, 0, 0
             for piece in res.body_reader do
-                had[answers] = (had[answers] or 0) + #piece
-                most = math.max(most, had[answers])
+                local now = turns.answers
+                had[now] = (had[now] or 0) + #piece
+                most = math.max(most, had[now])
                 total = total + #piece
             end
-            done = true
-            ngx.thread.wait(thread)
+            turns.stop()
             ngx.say(total, " ", most <= 2 * 262144 or most)
         }
     }
+--- timeout: 20
 --- response_body
 20971520 true
 
@@ -375,16 +398,7 @@ third
 --- http_config
     server {
         listen 127.0.0.1:$TEST_NGINX_RAND_PORT_3;
-        location = /echo {
-            content_by_lua_block {
-                local socket = assert(ngx.req.socket(true))
-                local byte = socket:receive(1)
-                while byte do
-                    socket:send(byte)
-                    byte = socket:receive(1)
-                end
-            }
-        }
+        location = /echo { content_by_lua_block { echo() } }
         location = /event {
             content_by_lua_block {
                 local turns = package.loaded.turns
@@ -402,20 +416,8 @@ third
     location = /t {
         content_by_lua_block {
             local client = require "resty.ngx_http_ffi_client"
-            -- Each answer takes two turns of this worker's loop.
-            local turns, done = { answers = 0 }, false
+            local turns = count_turns($TEST_NGINX_RAND_PORT_3)
             package.loaded.turns = turns
-            local thread = ngx.thread.spawn(function()
-                local echo = ngx.socket.tcp()
-                assert(echo:connect("127.0.0.1", $TEST_NGINX_RAND_PORT_3))
-                assert(echo:send("GET /echo HTTP/1.1\r\nHost: h\r\n\r\n"))
-                while not done do
-                    echo:send("x")
-                    assert(echo:receive(1))
-                    turns.answers = turns.answers + 1
-                end
-                echo:close()
-            end)
             local event = "data: 12345678901234567890123\n\n"
             for _, head in ipairs({ "Content-Length:1000", "Transfer-Encoding:chunked", "X-End:close" }) do
                 local httpc = client.new()
@@ -426,8 +428,7 @@ third
                 ngx.say(piece == event, " ", later <= 1 or later)
                 httpc:close()
             end
-            done = true
-            ngx.thread.wait(thread)
+            turns.stop()
         }
     }
 --- response_body

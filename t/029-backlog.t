@@ -6,8 +6,8 @@ use NhfcUpstream qw(deaf);
 no_long_string();
 worker_connections(256);
 
-# connect(options) gives an object or nil, err; use(httpc) makes one request and says on which of the upstream's
-# connections; wait_for(f) comes back when f is true.
+# at(port, more) gives options; connect(options) an object or nil, err; use(httpc) makes one request and says on which of the upstream's
+# connections.
 my $helpers = <<'LUA';
     init_by_lua_block {
         function at(port, more)
@@ -26,15 +26,7 @@ my $helpers = <<'LUA';
         function use(httpc)
             return (assert(httpc:request({ path = "/connection", preread_body = true })).body)
         end
-        function wait_for(f)
-            for _ = 1, 500 do
-                if f() then
-                    return
-                end
-                ngx.sleep(0.01)
-            end
-            error("waited in vain")
-        end
+        wait_for = require("nhfc").wait_for
     }
 LUA
 
@@ -311,7 +303,7 @@ still there: 2:2
                 local held, last = {}, nil
                 more.pool = pool
                 for i = 1, n do
-                    held[i], last = connect(at($TEST_NGINX_RAND_PORT_1, more), 30)
+                    held[i], last = connect(at($TEST_NGINX_RAND_PORT_1, more), 500)
                 end
                 ngx.say(pool, " ", #held, " ", last)
             end

@@ -3,8 +3,8 @@ package NhfcTest;
 # Defaults of this project's test files: "use NhfcTest;" after "use Test::Nginx::Socket 'no_plan';".
 # Works with the small runner beside this file and with OpenResty's Test::Nginx alike.
 #
-# - http_config gets the lua_package_path of this checkout, unless it has one of its own. The same path is
-#   there as $TEST_NGINX_LUA_PATH.
+# - http_config gets the lua_package_path of this checkout and its tests, unless it has one of its own. The same
+#   path is there as $TEST_NGINX_LUA_PATH.
 # - A block without "--- no_error_log" gets one for [alert], [crit], [emerg] and "exited on signal", less the
 #   severities that its "--- error_log" or "--- grep_error_log" names or that make its "--- must_die".
 # - $TEST_NGINX_HTML_DIR is the directory of "--- user_files".
@@ -16,7 +16,7 @@ use Cwd qw(abs_path);
 use File::Basename qw(dirname);
 
 my $root = abs_path(dirname(__FILE__) . '/../..');
-$ENV{TEST_NGINX_LUA_PATH} ||= "$root/lua/?.lua;/usr/share/lua/5.1/?.lua;;";
+$ENV{TEST_NGINX_LUA_PATH} ||= "$root/lua/?.lua;$root/t/lib/?.lua;/usr/share/lua/5.1/?.lua;;";
 $ENV{TEST_NGINX_HTML_DIR} ||= Test::Nginx::Socket::html_dir();
 
 Test::Nginx::Socket::add_block_preprocessor(sub {

@@ -6,8 +6,9 @@ package NhfcUpstream;
 # It listens on 127.0.0.1:$TEST_NGINX_RAND_PORT_1 and, as another origin, on $TEST_NGINX_RAND_PORT_2:
 #
 #   /connection  "2:3": the third request on the second connection that was used since nginx started
-#   /raw         the arguments named "piece" as they are, "pause" ms apart, then a close; with "hold" it leaves
-#                closing to the client and logs "upstream: client closed", or "upstream: client sent more"
+#   /raw         the arguments named "piece" as they are, "pause" ms apart, then a close; with "turns" each but the
+#                first waits for require("nhfc").turn(); with "hold" the upstream leaves closing to the client and logs
+#                "upstream: client closed", or "upstream: client sent more"
 #   /silent      nothing for 2 s, and the body of the request is not read; logs "upstream: client closed"
 #   any other    the request as it came: head and body
 #
@@ -55,7 +56,9 @@ my $upstream = <<'CONF';
                 end
                 local socket = assert(ngx.req.socket(true))
                 for i, piece in ipairs(pieces) do
-                    if i > 1 then
+                    if i > 1 and args.turns then
+                        require("nhfc").wait_for_turn()
+                    elseif i > 1 then
                         ngx.sleep((tonumber(args.pause) or 10) / 1000)
                     end
                     socket:send(piece)
