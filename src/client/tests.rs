@@ -236,6 +236,26 @@ fn what_is_over_is_not_taken_though_nobody_has_looked_yet() {
 }
 
 #[test]
+fn a_connection_lives_an_hour_where_nobody_says_how_long() {
+    let mut engine = engine();
+    let idle = Duration::NONE;
+    let keep = Some(Keepalive {
+        idle,
+        ..KEEP.unwrap()
+    });
+    let (_, key) = dialled(&mut engine, keep);
+    let n = engine.output(key).len();
+    engine.sent(key, n, Instant(1));
+    let response = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    receive(&mut engine, key, response, Instant(2));
+    orders(&mut engine);
+    engine.expire(Instant(3_599_999));
+    assert!(engine.pooled(key));
+    engine.expire(Instant(3_600_000));
+    assert_eq!(orders(&mut engine), [Effect::Close { key }]);
+}
+
+#[test]
 fn limits_of_their_own_are_forgotten_with_their_exchanges() {
     let mut engine = engine();
     let limits = Limits {
