@@ -22,16 +22,9 @@ __DATA__
     location = /t {
         content_by_lua_block {
             local client = require "resty.ngx_http_ffi_client"
-            local function iterator(...)
-                local pieces, i = { ... }, 0
-                return function()
-                    i = i + 1
-                    return pieces[i]
-                end
-            end
             for _, headers in ipairs({ { ["content-length"] = "11" }, { ["transfer-Encoding"] = "Chunked", ["Content-Length"] = 5 } }) do
                 for _, how in ipairs({ "uri", "object", "preread" }) do
-                    local body = iterator("hello", "", " ", 12345, "$")
+                    local body = require("nhfc").iterator("hello", "", " ", 12345, "$")
                     if headers["content-length"] then
                         headers["content-length"] = "12"
                     end
@@ -69,13 +62,9 @@ preread 5|hello|1| |5|12345|1|$
         content_by_lua_block {
             local client = require "resty.ngx_http_ffi_client"
             for _, headers in ipairs({ { ["Content-Length"] = 2 }, { ["transfer-encoding"] = "chunked" } }) do
-                local given = false
                 local res = assert(client.request_uri({
                     host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_1, method = "PUT", headers = headers,
-                    body = function()
-                        given = not given
-                        return given and "ab" or nil
-                    end,
+                    body = require("nhfc").iterator("ab"),
                 }))
                 ngx.say((res.body:gsub("Host: [^\r]*", "Host: h"):gsub("\r\n", "|")))
             end
@@ -128,10 +117,7 @@ nila body in pieces needs Content-Length or Transfer-Encoding: chunked
 --- config
     location = /peer {
         content_by_lua_block {
-            local sock = assert(ngx.req.socket(true))
-            sock:settimeout(2000)
-            local _, err, got = sock:receive(20)
-            ngx.log(ngx.WARN, "peer: ", err, " after ", #got)
+            require("nhfc").log_rest(assert(ngx.req.socket(true)), 20)
         }
     }
     location = /t {
@@ -436,9 +422,9 @@ nil closed 2
     location = /peer {
         content_by_lua_block {
             local sock = assert(ngx.req.socket(true))
-            sock:settimeout(3000)
-            local _, err, partial = sock:receive(100)
-            ngx.log(ngx.WARN, "peer: ", err, " after ", #partial)
+            ngx.log(ngx.WARN, "peer: got ", sock:receive(2))
+            package.loaded.has_come = true
+            require("nhfc").log_rest(sock, 98)
         }
     }
     location = /t {
@@ -458,7 +444,7 @@ nil closed 2
                     end,
                 })
             end)
-            ngx.sleep(0.05)
+            require("nhfc").wait_for(function() return package.loaded.has_come end)
             ngx.say("left")
             ngx.exit(200)
         }
@@ -467,4 +453,5 @@ nil closed 2
 left
 --- wait: 0.2
 --- error_log
-peer: closed after 2
+peer: got ab
+peer: closed after 0

@@ -24,12 +24,12 @@ __DATA__
         }
     }
     location = /directive {
-        nhfc_expect_timeout 150ms;
+        nhfc_expect_timeout 300ms;
         content_by_lua_block {
             local client = require "resty.ngx_http_ffi_client"
             ngx.say(assert(client.request_uri({
                 host = "127.0.0.1", port = tonumber(ngx.var.server_port), method = "POST", path = "/peer", body = "abc",
-                headers = { Expect = "100-continue" }, read_timeout = 500,
+                headers = { Expect = "100-continue" }, read_timeout = 800,
             })).body)
         }
     }
@@ -39,17 +39,13 @@ __DATA__
             for _, value in ipairs({ "100-continue", "100-Continue", "x, 100-CONTINUE" }) do
                 ngx.say(assert(client.request_uri({
                     host = "127.0.0.1", port = tonumber(ngx.var.server_port), method = "POST", path = "/peer", body = "abc",
-                    headers = { eXpect = value }, expect_timeout = 150, read_timeout = 500,
+                    headers = { eXpect = value }, expect_timeout = 300, read_timeout = 800,
                 })).body)
             end
             local httpc = client.new()
-            local given
             ngx.say(assert(httpc:request_uri("http://127.0.0.1:" .. ngx.var.server_port .. "/peer", {
-                method = "POST", headers = { Expect = "100-continue", ["Content-Length"] = 3 }, expect_timeout = 150,
-                body = function()
-                    given = not given
-                    return given and "abc" or nil
-                end,
+                method = "POST", headers = { Expect = "100-continue", ["Content-Length"] = 3 }, expect_timeout = 300, read_timeout = 800,
+                body = require("nhfc").iterator("abc"),
             })).body)
             ngx.say(assert(httpc:request_uri("http://127.0.0.1:" .. ngx.var.server_port .. "/peer", {
                 method = "POST", body = "abc", headers = { Expect = "something else" },
@@ -86,14 +82,7 @@ timeout +abc
     location = /t {
         content_by_lua_block {
             local client = require "resty.ngx_http_ffi_client"
-            local function once()
-                local given
-                return function()
-                    given = not given
-                    return given and "abc" or nil
-                end
-            end
-            for i, body in ipairs({ "abc", once() }) do
+            for i, body in ipairs({ "abc", require("nhfc").iterator("abc") }) do
                 local httpc = client.new()
                 assert(httpc:connect("127.0.0.1", tonumber(ngx.var.server_port), { pool = i }))
                 local res = assert(httpc:request({
@@ -116,9 +105,7 @@ timeout +abc 1
         content_by_lua_block {
             local sock = assert(ngx.req.socket(true))
             sock:send("HTTP/1.1 " .. ngx.var.arg_status .. " X\r\nContent-Length: 2\r\n\r\nno")
-            sock:settimeout(2000)
-            local _, err, partial = sock:receive(1)
-            ngx.log(ngx.WARN, "peer: ", err, " ", #partial)
+            require("nhfc").log_rest(sock, 1)
         }
     }
     location = /t {
@@ -144,9 +131,9 @@ timeout +abc 1
 401 no 2connection must be closed
 200 no 2connection must be closed
 200 no 2connection must be closed
---- grep_error_log eval: qr/peer: closed \d/
+--- grep_error_log eval: qr/peer: closed after \d/
 --- grep_error_log_out eval
-"peer: closed 0\n" x 6
+"peer: closed after 0\n" x 6
 --- no_error_log
 the iterator ran
 [alert]
@@ -160,9 +147,7 @@ the iterator ran
             local sock = assert(ngx.req.socket(true))
             assert(sock:receive(2))
             sock:send("HTTP/1.1 413 X\r\nContent-Length: 4\r\n\r\nmuch")
-            sock:settimeout(2000)
-            local _, err = sock:receive(1)
-            ngx.log(ngx.WARN, "peer: ", err)
+            require("nhfc").log_rest(sock, 2000)
         }
     }
     location = /echo {

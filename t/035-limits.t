@@ -7,7 +7,8 @@ no_long_string();
 worker_connections(256);
 
 # target(reply, limits, ...) asks for a raw reply within limits; said(...) shows what came of it. With a number behind them
-# the peer keeps the connection open, so that a client that waits for more ends with "timeout".
+# the peer keeps the connection open, so that a client that waits for more ends with "timeout". dripping() asks for 60 bytes
+# that take a second.
 my $helpers = <<'LUA';
     init_by_lua_block {
         function target(piece, limits, hold)
@@ -15,6 +16,15 @@ my $helpers = <<'LUA';
                 host = "127.0.0.1", port = $TEST_NGINX_RAND_PORT_1, path = "/raw", limits = limits, read_timeout = 1000,
                 query = { piece = piece, pause = 5, hold = hold },
             }
+        end
+        function dripping()
+            local pieces = { "HTTP/1.1 200 OK\r\n\r\n" }
+            for i = 1, 60 do
+                pieces[i + 1] = "x"
+            end
+            local options = target(pieces)
+            options.query.pause = 15
+            return options
         end
         function said(res, err)
             ngx.say(res and (res.body or res.status or res) or res, " ", err)
@@ -287,12 +297,7 @@ nil response body too large
         nhfc_deadline 400ms;
         content_by_lua_block {
             local client = require "resty.ngx_http_ffi_client"
-            local drip = { "HTTP/1.1 200 OK\r\n\r\n" }
-            for i = 1, 60 do
-                drip[#drip + 1] = "x"
-            end
-            local options = target(drip)
-            options.query.pause = 15
+            local options = dripping()
             said(client.request_uri(options))
             local _, res = streamed(options)
             local n, part, err = 0
@@ -313,15 +318,10 @@ nil response body too large
         nhfc_deadline 0;
         content_by_lua_block {
             local client = require "resty.ngx_http_ffi_client"
-            local drip = { "HTTP/1.1 200 OK\r\n\r\n" }
-            for i = 1, 60 do
-                drip[#drip + 1] = "x"
-            end
-            local options = target(drip)
-            options.query.pause = 15
-            ngx.print(#assert(client.request_uri(options)).body)
+            ngx.print(#assert(client.request_uri(dripping())).body)
         }
     }
+--- timeout: 20
 --- response_body
 nil timeout
 true timeout
