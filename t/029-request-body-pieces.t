@@ -369,7 +369,7 @@ nil closed nilclosed
                 local i = 0
                 local res, err = client.request_uri({
                     host = "127.0.0.1", port = tonumber(ngx.var.server_port), method = "POST", path = "/peer", deadline = deadline,
-                    send_timeout = 20, read_timeout = 1000, headers = { ["Content-Length"] = 4 },
+                    send_timeout = 20, read_timeout = 200, headers = { ["Content-Length"] = 4 },
                     body = function()
                         i = i + 1
                         ngx.sleep(0.1)

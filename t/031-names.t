@@ -112,6 +112,8 @@ a: 200 nil
 nx: nil host could not be resolved (3: Host not found)
 nx.example: nil host could not be resolved (3: Host not found)
 localhost: 200 nil
+--- error_log
+name server fe80::1%eth0 cannot be used, skipped
 
 
 
@@ -150,8 +152,9 @@ nil no resolver defined
 --- response_body
 nilno resolver defined
 1:1
---- error_log eval
-[qr/\[warn\].*html\/none/, qr/\[warn\].*html\/nothing/]
+--- error_log
+/none cannot be read
+/nothing cannot be read
 
 
 

@@ -1,7 +1,7 @@
 # What a response may cost: the option `limits`, the directives behind it, and the deadline.
 use Test::Nginx::Socket 'no_plan';
 use NhfcTest;
-use NhfcUpstream;
+use NhfcUpstream qw(deaf);
 
 no_long_string();
 worker_connections(256);
@@ -311,6 +311,13 @@ nil response body too large
             options.deadline = 20
             said(client.request_uri(options))
             options.deadline = nil
+            local httpc = client.new()
+            httpc:set_timeout(5000)
+            ngx.update_time()
+            local start = ngx.now()
+            local _, err = httpc:connect("127.0.0.1", $TEST_NGINX_DEAF_PORT)
+            ngx.update_time()
+            ngx.say(err, " ", ngx.now() - start < 4)
             ngx.say(ngx.location.capture("/without").body)
         }
     }
@@ -327,6 +334,7 @@ nil timeout
 true timeout
 60
 nil timeout
+timeout true
 60
 
 
