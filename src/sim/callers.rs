@@ -9,7 +9,10 @@ use super::parts::{self, Parts};
 use super::script::{Ask, Pieces};
 use super::world::World;
 use crate::client::Target;
-use crate::{Collect, Duration, Error, Id, Keepalive, Life, Piece, Proxy, Status, Timeouts, Until};
+use crate::{
+    Collect, Duration, Error, Id, Instant, Keepalive, Life, Piece, Proxy, Scheme, Status, Timeouts,
+    Until,
+};
 
 /// What a caller wants of its exchange, and what it has seen of it.
 #[derive(Debug)]
@@ -18,6 +21,14 @@ pub(super) struct Caller {
     /// What was asked; empty for `connect`.
     pub(super) path: String,
     pub(super) stream: bool,
+    /// Whom it asks: who asks another may not use its connections.
+    pub(super) whom: Whom,
+    /// It asks on a connection that it had already.
+    pub(super) held: bool,
+    /// How many requests a connection that is opened for it may serve, if it says so.
+    pub(super) life: u32,
+    /// When it has to be over.
+    pub(super) by: Option<Instant>,
     /// Has more of its request's body: how it is framed, and how much is left.
     pub(super) supplies: Option<Pieces>,
     /// What that is, as far as it is known from a trace.
@@ -38,6 +49,9 @@ pub(super) struct Caller {
     /// How it ended, once it has.
     pub(super) outcome: Option<Result<(), Error>>,
 }
+
+/// Scheme, host, port, proxy and pool.
+pub(super) type Whom = (Scheme, String, u16, Option<(String, u16)>, Option<String>);
 
 impl Caller {
     /// The next bytes of its request's body.
@@ -67,13 +81,13 @@ impl World {
             keepalive,
             self.now,
         );
-        self.begun(result, ask);
+        self.begun(result, ask, None);
     }
 
     pub(super) fn connect(&mut self, ask: &Ask) {
         let timeouts = timeouts(ask);
         let result = self.engine.connect(&target(ask), timeouts, self.now);
-        self.begun(result, ask);
+        self.begun(result, ask, None);
     }
 
     pub(super) fn request(&mut self, number: u32, ask: &Ask) -> Result<(), String> {
@@ -86,19 +100,29 @@ impl World {
         if result.is_ok() {
             self.caller(number)?.gone = true;
         }
-        self.begun(result, ask);
+        let whom = self.caller(number)?.whom.clone();
+        self.begun(result, ask, Some(whom));
         Ok(())
     }
 
-    fn begun(&mut self, result: Result<Id, Error>, ask: &Ask) {
+    fn begun(&mut self, result: Result<Id, Error>, ask: &Ask, whom: Option<Whom>) {
         let id = match result {
             Ok(id) => id,
             Err(error) => return self.note(&format!("refused: {error}")),
         };
+        let held = whom.is_some();
+        let [connect, _, _, total] = ask.timeouts;
+        // All that a connection without a request does is within the time to connect.
+        let connect = if ask.method.is_empty() { connect } else { 0 };
+        let by = |ms| self.now.plus(Duration(ms));
         self.callers.push(Caller {
             id,
             path: ask.path.clone(),
             stream: ask.stream,
+            held,
+            whom: whom.unwrap_or_else(|| named(ask)),
+            life: if held { 0 } else { ask.life[0] },
+            by: by(total).into_iter().chain(by(connect)).min(),
             supplies: ask.pieces,
             known: parts::body_sent(ask).into(),
             asked: false,
@@ -287,6 +311,11 @@ impl World {
         };
         self.note(&text);
     }
+}
+
+fn named(ask: &Ask) -> Whom {
+    let (host, proxy, pool) = (ask.host.clone(), ask.proxy.clone(), ask.pool.clone());
+    (ask.scheme, host, ask.port, proxy, pool)
 }
 
 fn collect(ask: &Ask) -> Collect {

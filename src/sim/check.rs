@@ -1,6 +1,7 @@
 //! What must hold after every step, whoever made it.
 
 use std::format;
+use std::net::IpAddr;
 use std::string::String;
 use std::vec::Vec;
 
@@ -78,11 +79,55 @@ impl World {
         {
             return Err(format!("c{number} is used again after {before:?}"));
         }
-        match asked.last() {
-            Some(last) if asked.len() > peer.answered => self.check_again(number, last, &asked),
-            _ => Ok(()),
-        }?;
+        if let Some(last) = asked.last().filter(|_| asked.len() > peer.answered) {
+            self.check_again(number, last, &asked)?;
+            self.check_opener(number, peer, &asked)?;
+        }
         Ok(asked.len())
+    }
+
+    /// Whoever asks asks those for whom the connection was opened, and no more often than its life
+    /// allows.
+    fn check_opener(&self, number: u32, peer: &Peer, asked: &[Asked]) -> Result<(), String> {
+        let asked = || asked.iter().filter(|asked| asked.method != "CONNECT");
+        let last = asked().next_back();
+        let caller = last.and_then(|last| self.only(&last.path));
+        let (Some(caller), Some(opener)) = (caller, peer.opener.map(|n| &self.callers[n])) else {
+            return Ok(());
+        };
+        if caller.whom != opener.whom {
+            let (asks, leads) = (&caller.whom, &opener.whom);
+            return Err(format!(
+                "c{number} leads to {leads:?}, and is used for {asks:?}"
+            ));
+        }
+        let requests = asked().count();
+        match opener.life > 0 && requests > opener.life as usize && !caller.held {
+            true => Err(format!("c{number} serves {requests} requests")),
+            false => Ok(()),
+        }
+    }
+
+    /// Who asks for this path, if nobody else does.
+    fn only(&self, path: &str) -> Option<&Caller> {
+        let mut callers = self.callers.iter().filter(|c| c.path == path);
+        callers.next().filter(|_| callers.next().is_none())
+    }
+
+    /// A connection is opened to an address of whom it is opened for.
+    pub(super) fn check_address(&mut self, key: Key, ip: IpAddr) {
+        let Some(host) = self.engine.host(key) else {
+            return;
+        };
+        let host = String::from_utf8_lossy(host);
+        let right = match host.parse::<IpAddr>() {
+            Ok(own) => own == ip,
+            Err(_) if host == "localhost" => ip.is_loopback(),
+            Err(_) => self.resolved.contains(&ip),
+        };
+        if !right {
+            self.wrong = Some(format!("{ip} is no address of {host}"));
+        }
     }
 
     /// A request that another connection has carried before.
@@ -93,8 +138,7 @@ impl World {
             .filter(|(n, list)| *n != number && list.iter().any(|a| a.path == last.path));
         let earlier: Vec<_> = earlier.collect();
         let repeated = asked.iter().filter(|a| a.path == last.path).count() > 1;
-        let callers = self.callers.iter().filter(|c| c.path == last.path);
-        let unique = last.method != "CONNECT" && callers.count() == 1;
+        let unique = last.method != "CONNECT" && self.only(&last.path).is_some();
         if !unique || (earlier.is_empty() && !repeated) {
             return Ok(());
         }
@@ -123,6 +167,9 @@ impl World {
             };
         }
         self.check_wait(number, caller, status)?;
+        if status == Status::Running && caller.by.is_some_and(|by| by < self.now) {
+            return Err(format!("e{number} outlives its deadline"));
+        }
         let outcome = match status {
             Status::Running => None,
             Status::Ended => Some(Ok(())),

@@ -161,6 +161,7 @@ impl Crowd {
                 .once_in(12)
                 .then(|| ("10.0.0.9".to_string(), 3128)),
             timeouts,
+            life: [self.choices.pick(&[0, 0, 0, 1, 2]).unwrap_or(0), 0],
             ..Ask::new(method, &format!("/{}", self.paths))
         })
     }
@@ -177,6 +178,7 @@ impl Crowd {
                 0 | 1 if held => {
                     let mut ask = self.ask()?;
                     (ask.keepalive, ask.pool, ask.size, ask.proxy) = (None, None, None, None);
+                    ask.life = [0; 2];
                     (ask.host, ask.scheme, ask.port) = ("held".to_string(), Scheme::Http, 80);
                     Some(Command::Request(number, ask))
                 }

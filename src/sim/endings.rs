@@ -5,6 +5,7 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
+use super::callers::Caller;
 use super::peer::End;
 use super::script::{Command, Script};
 use super::world::{Cut, World};
@@ -138,12 +139,17 @@ fn end(mut world: World, number: u32, ending: Ending, whole: &[Got]) -> Result<(
             return world.finish().map(|_| ());
         }
     };
+    let bounds: Vec<_> = world.callers.iter().map(|c| bound(&world, c)).collect();
     step(&mut world, &command)?;
     let fin = ending == Ending::Peer(End::Fin);
     for (number, (got, whole)) in got(&world).iter().zip(whole).enumerate() {
         let over = world.callers[number].gone || got.outcome.is_some();
-        if ending == Ending::Silence(3) && !over {
-            return Err(format!("e{number} outlives its deadline"));
+        if let Ending::Silence(which) = ending
+            && !over
+            && (which == 3
+                || [bounds[number], bound(&world, &world.callers[number])] == [Some(which); 2])
+        {
+            return Err(format!("e{number} outlives its timeout"));
         }
         let prefix = fin && got.until_close && whole.body.starts_with(&got.body);
         let same =
@@ -153,6 +159,26 @@ fn end(mut world: World, number: u32, ending: Ending, whole: &[Got]) -> Result<(
         }
     }
     world.finish().map(|_| ())
+}
+
+/// Which timeout bounds what the caller waits for now, as far as that is plain.
+fn bound(world: &World, caller: &Caller) -> Option<usize> {
+    caller.waits?;
+    let mut peers = world.peers.values();
+    let socket = peers.find(|(key, _)| world.engine.owner(*key) == Some(caller.id));
+    let Some((key, _)) = socket.filter(|(_, peer)| peer.connected && !peer.shaking) else {
+        return Some(0);
+    };
+    let proxied = caller.whom.3.is_some();
+    match (
+        world.engine.interest(*key).write,
+        world.engine.head(caller.id),
+    ) {
+        _ if proxied => None,
+        (true, None) => Some(1),
+        (true, Some(_)) => None,
+        (false, _) => Some(2),
+    }
 }
 
 /// Plays a command if it makes sense after what came before.

@@ -15,6 +15,8 @@ pub(super) enum End {
 /// One connection's socket buffers, and what its peer has in mind.
 #[derive(Debug, Default)]
 pub(super) struct Peer {
+    /// The number of the caller it was opened for.
+    pub(super) opener: Option<usize>,
     /// Reads to come: each piece is what one read returns.
     pub(super) inbox: VecDeque<Vec<u8>>,
     pub(super) end: Option<End>,

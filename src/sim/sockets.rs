@@ -17,11 +17,11 @@ impl World {
                 let number = self.number(key);
                 self.resolving.insert(number, key);
             }
-            Effect::Connect { key, .. } | Effect::ConnectUnix { key } => {
-                let number = self.number(key);
-                self.resolving.remove(&number);
-                self.peers.insert(number, (key, Peer::default()));
+            Effect::Connect { key, address } => {
+                self.opened(key);
+                self.check_address(key, address.ip());
             }
+            Effect::ConnectUnix { key } => self.opened(key),
             Effect::Handshake { key } => {
                 let number = self.number(key);
                 if let Some((_, peer)) = self.peers.get_mut(&number) {
@@ -38,6 +38,17 @@ impl World {
             }
             Effect::Wake { id } => self.woken.push(id),
         }
+    }
+
+    fn opened(&mut self, key: Key) {
+        let number = self.number(key);
+        self.resolving.remove(&number);
+        let owner = self.engine.owner(key);
+        let peer = Peer {
+            opener: self.callers.iter().position(|c| owner == Some(c.id)),
+            ..Peer::default()
+        };
+        self.peers.insert(number, (key, peer));
     }
 
     /// Remembers what a closed connection was asked.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::format;
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -46,6 +47,8 @@ pub struct World {
     numbers: BTreeMap<Key, u32>,
     pub(super) callers: Vec<Caller>,
     pub(super) resolving: BTreeMap<u32, Key>,
+    /// Every address that the name server has given.
+    pub(super) resolved: BTreeSet<IpAddr>,
     pub(super) truths: Vec<Truth>,
     /// Connections that were in the pool at some time.
     pub(super) pooled: BTreeSet<u32>,
@@ -100,6 +103,7 @@ impl World {
             numbers: BTreeMap::new(),
             callers: Vec::new(),
             resolving: BTreeMap::new(),
+            resolved: BTreeSet::new(),
             truths: Vec::new(),
             pooled: BTreeSet::new(),
             buried: Vec::new(),
@@ -185,6 +189,7 @@ impl World {
                     .resolving
                     .remove(number)
                     .ok_or("nothing is being resolved there")?;
+                self.resolved.extend(list);
                 let event = if list.is_empty() {
                     Event::Unresolved(ResolveError::NotFound)
                 } else {
