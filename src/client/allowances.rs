@@ -63,7 +63,7 @@ impl Allowances {
     }
 
     /// How many exchanges have limits of their own.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "sim"))]
     pub(crate) fn len(&self) -> usize {
         self.own.len()
     }

@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
+use super::allowances::Allowance;
 use super::connection::{self, State as ConnectionState};
 use super::deadlines::Who;
 use super::driver::READ;
@@ -22,15 +23,20 @@ impl Engine {
                 self.audit_connection(key, slot)?;
             }
         }
-        let mut running = 0;
+        let (mut running, mut limited) = (0, 0);
         for id in self.exchanges.keys() {
             if let Some(slot) = self.exchanges.get(id) {
                 running += usize::from(!slot.state.is_done());
+                limited += usize::from(slot.facts.allowance != Allowance::default());
                 self.audit_exchange(id, slot)?;
             }
         }
         if running != self.running {
             return Err(format!("{running} run, {} are counted", self.running));
+        }
+        let limits = self.out.allowances.len();
+        if limits != limited {
+            return Err(format!("{limits} limits are kept for {limited} exchanges"));
         }
         let opened = self.counters.opened;
         if opened < self.connections.len() as u64 || opened != u64::from(self.serials.0) {

@@ -27,6 +27,8 @@ pub(super) struct Caller {
     pub(super) held: bool,
     /// How many requests a connection that is opened for it may serve, if it says so.
     pub(super) life: u32,
+    /// So much of a body it takes.
+    pub(super) most: u64,
     /// When it has to be over.
     pub(super) by: Option<Instant>,
     /// Has more of its request's body: how it is framed, and how much is left.
@@ -122,6 +124,7 @@ impl World {
             held,
             whom: whom.unwrap_or_else(|| named(ask)),
             life: if held { 0 } else { ask.life[0] },
+            most: ask.limits.map_or(u64::MAX, |limits| limits.body),
             by: by(total).into_iter().chain(by(connect)).min(),
             supplies: ask.pieces,
             known: parts::body_sent(ask).into(),

@@ -186,6 +186,9 @@ impl World {
             return Ok(());
         }
         let came = self.came(number);
+        if came.len() as u64 > self.callers[number].most {
+            return Err(format!("e{number} gets {} bytes", came.len()));
+        }
         self.check_body(number, &came)?;
         match (fresh, outcome) {
             (true, Some(Ok(()))) => self.check_response(number, &came),

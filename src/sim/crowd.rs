@@ -12,7 +12,7 @@ use super::script::{Ask, Command, Fact, Handshake, Pieces};
 use super::swarm::{Fault, Swarm};
 use super::words::FACTS;
 use super::world::World;
-use crate::Scheme;
+use crate::{Limits, Scheme};
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -101,6 +101,7 @@ impl Crowd {
         }
         let mut ask = self.ask()?;
         if self.choices.once_in(4) {
+            ask.limits = None;
             ask.method = String::new();
             ask.path = String::new();
             (ask.body, ask.pieces, ask.expect) = (None, None, false);
@@ -161,8 +162,24 @@ impl Crowd {
                 .once_in(12)
                 .then(|| ("10.0.0.9".to_string(), 3128)),
             timeouts,
+            limits: self.limits(),
             life: [self.choices.pick(&[0, 0, 0, 1, 2]).unwrap_or(0), 0],
             ..Ask::new(method, &format!("/{}", self.paths))
+        })
+    }
+
+    /// What a response may cost, lower than usual for some callers.
+    fn limits(&mut self) -> Option<Limits> {
+        if !self.choices.once_in(6) {
+            return None;
+        }
+        let bytes = [0, 4, 3000, 100_000, u64::MAX];
+        Some(Limits {
+            lines: self.choices.pick(&[u32::MAX, 2])?,
+            interim: self.choices.pick(&[u32::MAX, 0, 1])?,
+            whole: self.choices.pick(&bytes)?,
+            body: self.choices.pick(&bytes)?,
+            ..Limits::NONE
         })
     }
 
