@@ -88,8 +88,6 @@ pub(crate) struct Facts {
     pub(crate) connect_by: Option<Instant>,
     /// When everything has to be over.
     pub(crate) total_by: Option<Instant>,
-    /// It was sent again on a fresh connection once.
-    pub(crate) retried: bool,
     pub(crate) reused: u32,
     pub(crate) head: Option<Box<ResponseHead>>,
     pub(crate) trailers: Option<Box<Section>>,
@@ -207,7 +205,6 @@ impl Facts {
             addresses,
             connect_by,
             total_by,
-            retried,
             reused,
             head,
             trailers,
@@ -230,7 +227,7 @@ impl Facts {
         (*encoded, *timeouts, *life, *collect) = Default::default();
         (*most, *announced, *came) = (0, 0, 0);
         (*allowance, *reused, *serial) = (Allowance::default(), 0, 0);
-        (*retried, *has_body) = (false, false);
+        *has_body = false;
         (*connection, *connect_by, *total_by, *armed) = (None, None, None, None);
         (*head, *trailers, *waiting) = (None, None, None);
     }

@@ -66,15 +66,15 @@ impl On<Broken> for Sending {
 
 impl Cx<'_> {
     /// Whether the request is sent once more, on a fresh connection: the kept one was found dead,
-    /// and the request had no effect or may have it twice (RFC 9110 9.2.2).
+    /// and the request had no effect or may have it twice (RFC 9110 9.2.2). Once, because only a
+    /// kept connection is found dead.
     pub(super) fn again(&mut self, event: &Broken) -> bool {
         self.facts.connection = None;
         let stale = self.facts.reused > 0 && event.error.kind.peer_left() && !event.answered;
         let harmless = event.error.retry || self.facts.encoded.idempotent;
         // What was let go cannot be sent again.
-        let again = stale && !self.facts.retried && harmless && self.facts.dropped == 0;
+        let again = stale && harmless && self.facts.dropped == 0;
         if again {
-            self.facts.retried = true;
             self.facts.connect_by = None;
             self.out.posts.push(Post::Redial { owner: self.id });
         }
