@@ -12,12 +12,16 @@ __DATA__
 
 === TEST 1: case 28, Expect: 100-continue and a peer that says nothing
 --- config
+    nhfc_expect_timeout 60s;
     location = /peer {
         content_by_lua_block {
             local sock = assert(ngx.req.socket(true))
-            sock:settimeout(60)
+            sock:settimeout(tonumber(ngx.var.arg_patience) or 60)
             local data, err, partial = sock:receive(3)
             sock:settimeout(3000)
+            if ngx.var.arg_patience then
+                sock:send("HTTP/1.1 100 Continue\r\n\r\n")
+            end
             local rest = assert(sock:receive(3 - #(data or partial)))
             local text = (err or "at once") .. " " .. (data or partial) .. "+" .. rest
             sock:send("HTTP/1.1 200 OK\r\nContent-Length: " .. #text .. "\r\n\r\n" .. text)
@@ -51,6 +55,10 @@ __DATA__
                 method = "POST", body = "abc", headers = { Expect = "something else" },
             })).body)
             ngx.print(assert(httpc:request_uri("http://127.0.0.1:" .. ngx.var.server_port .. "/directive")).body)
+            -- More than the second that it is by default.
+            ngx.say(assert(httpc:request_uri("http://127.0.0.1:" .. ngx.var.server_port .. "/peer?patience=1200", {
+                method = "POST", body = "abc", headers = { Expect = "100-continue" },
+            })).body)
         }
     }
 --- timeout: 10
@@ -60,6 +68,7 @@ timeout +abc
 timeout +abc
 timeout +abc
 at once abc+
+timeout +abc
 timeout +abc
 
 
